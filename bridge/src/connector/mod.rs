@@ -1,0 +1,1 @@
+//! Connections to upstreams: one owned task per connector.

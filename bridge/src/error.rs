@@ -1,0 +1,126 @@
+//! The one error shape that leaves the bridge: a code to branch on, a sentence for a person, an action.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use ts_rs::TS;
+
+/// What a caller may branch on. Each code has exactly one HTTP status (DESIGN §6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export_to = "bridge.ts")]
+pub enum Code {
+    BadRequest,
+    HostNotAllowed,
+    OriginNotAllowed,
+    PeerNotOwner,
+    ScopeMissing,
+    UnknownTool,
+    UnknownServer,
+    NotFound,
+    MethodNotAllowed,
+    NeedsSignIn,
+    NeedsSecret,
+    Disabled,
+    AlreadyExists,
+    TooLarge,
+    UnsupportedMediaType,
+    RateLimited,
+    Internal,
+    NotSaved,
+    UpstreamError,
+    ResultTooLarge,
+    Unavailable,
+    UpstreamTimeout,
+}
+
+impl Code {
+    /// The HTTP status that goes with the code.
+    pub fn status(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::HostNotAllowed
+            | Self::OriginNotAllowed
+            | Self::PeerNotOwner
+            | Self::ScopeMissing => 403,
+            Self::UnknownTool | Self::UnknownServer | Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::NeedsSignIn | Self::NeedsSecret | Self::Disabled | Self::AlreadyExists => 409,
+            Self::TooLarge => 413,
+            Self::UnsupportedMediaType => 415,
+            Self::RateLimited => 429,
+            Self::Internal => 500,
+            Self::UpstreamError | Self::ResultTooLarge => 502,
+            Self::Unavailable => 503,
+            Self::UpstreamTimeout => 504,
+            Self::NotSaved => 507,
+        }
+    }
+}
+
+/// The one thing a person can do about a connector's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export_to = "bridge.ts")]
+pub enum Action {
+    /// Turn it on.
+    Enable,
+    /// Try to connect now.
+    Reconnect,
+    /// Correct its entry.
+    Edit,
+    /// Give the missing secret.
+    SetSecret,
+    /// Sign in at its server.
+    SignIn,
+}
+
+/// A refusal or failure, as HTTP, the window and the command line show it.
+///
+/// `message` is one sentence for a person and never empty; it holds no secret, no raw upstream body.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, TS)]
+#[error("{message}")]
+#[ts(export_to = "bridge.ts")]
+pub struct ApiError {
+    /// What to branch on.
+    pub code: Code,
+    /// What went wrong, where, and what to do.
+    #[serde(rename = "error")]
+    pub message: String,
+    /// The one click that helps, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub action: Option<Action>,
+    /// For `Retry-After`; not part of the body.
+    #[serde(skip)]
+    #[ts(skip)]
+    pub retry_after: Option<Duration>,
+}
+
+impl ApiError {
+    /// An error without an action.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        let message = message.into();
+        debug_assert!(!message.is_empty(), "an error needs a sentence");
+        Self { code, message, action: None, retry_after: None }
+    }
+
+    /// Adds the one action that helps.
+    #[must_use]
+    pub fn with_action(mut self, action: Option<Action>) -> Self {
+        self.action = action;
+        self
+    }
+
+    /// Adds the shortest wait after which another try makes sense.
+    #[must_use]
+    pub fn with_retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
+        self
+    }
+
+    /// Shorthand for a malformed request.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(Code::BadRequest, message)
+    }
+}

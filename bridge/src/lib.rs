@@ -1,0 +1,15 @@
+//! Neuron Connect without a window: connectors, their upstreams, and the loopback API over them.
+//!
+//! Start with `bridge`, the one owner of state. `ARCHITECTURE.md` draws the map.
+
+pub mod bridge;
+pub mod config;
+pub mod connector;
+pub mod error;
+pub mod event;
+pub mod http;
+pub mod ids;
+pub mod snapshot;
+pub mod store;
+pub mod tools;
+pub mod trust;

@@ -1,0 +1,307 @@
+//! What the window, the tray and the command line may see: plain data made from the state, never the state itself.
+//!
+//! Holds no secret value: commands and headers are shown as written in `connectors.json`, with `${secret:}` unexpanded.
+
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::{error::Action, ids::{ConnectorId, ExposedName, ToolName}};
+
+/// Everything a window shows at a glance; one is published at each change.
+#[derive(Debug, Clone, PartialEq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct Snapshot {
+    /// Of this program.
+    pub version: String,
+    pub api: ApiView,
+    pub config: ConfigView,
+    /// In the order of the file.
+    pub connectors: Vec<ConnectorView>,
+}
+
+/// Where the loopback API stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(tag = "state", rename_all = "snake_case")]
+#[ts(export_to = "bridge.ts")]
+pub enum ApiView {
+    /// Not bound yet.
+    Starting { port: u16 },
+    Listening { port: u16 },
+    /// Somebody else holds the port; retried with backoff.
+    PortTaken {
+        port: u16,
+        /// One sentence, with the holder's name and process id where the system tells.
+        message: String,
+    },
+}
+
+/// The file and what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct ConfigView {
+    /// Absolute path of `connectors.json`.
+    pub path: String,
+    /// True while the file does not exist and the default connector stands in.
+    pub is_default: bool,
+    /// Problems and remarks, errors first.
+    pub notices: Vec<Notice>,
+}
+
+/// One remark about the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct Notice {
+    pub level: NoticeLevel,
+    /// What, where and what to do, in one or two sentences.
+    pub message: String,
+    /// 1-based, in characters; absent where the remark is about no place in the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub column: Option<u32>,
+    /// The connector it is about, as written (may be no legal id).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub server: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export_to = "bridge.ts")]
+pub enum NoticeLevel {
+    /// Something does not work because of it.
+    Error,
+    /// It works, but perhaps not as meant.
+    Warning,
+    /// Good to know.
+    Info,
+}
+
+/// A connector's state in one word (DESIGN §8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export_to = "bridge.ts")]
+pub enum Status {
+    /// Turned off in the file.
+    Disabled,
+    /// Its tools are known, nothing runs; the first call connects.
+    Sleeping,
+    Connecting,
+    Connected,
+    /// Waits for the next attempt of its episode.
+    Retrying,
+    NeedsSignIn,
+    NeedsSecret,
+    /// The last attempt failed; `error` says why.
+    Error,
+    /// Its entry in the file cannot be used; `error` says where and why.
+    Invalid,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export_to = "bridge.ts")]
+pub enum TransportKind {
+    Stdio,
+    Http,
+    Sse,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export_to = "bridge.ts")]
+pub enum Era {
+    /// Opened with `initialize`, up to revision 2025-11-25.
+    Legacy,
+    /// Stateless, revision 2026-07-28.
+    Modern,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export_to = "bridge.ts")]
+pub enum Readiness {
+    /// A stdio session that completed discovery.
+    Ready,
+    /// Nothing is known beyond the last exchange.
+    Unknown,
+}
+
+/// One connector as a list row shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct ConnectorView {
+    /// As written in the file; illegal ones appear with status `invalid`.
+    pub id: String,
+    /// Shown to people; the id where the file gives none.
+    pub name: String,
+    pub description: String,
+    pub transport: TransportKind,
+    /// The command line or URL as written (owner only).
+    pub summary: String,
+    pub enabled: bool,
+    pub status: Status,
+    /// Number of tools listed to callers.
+    pub tools: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub action: Option<Action>,
+    /// One sentence, without an upstream's own output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub error: Option<String>,
+    /// The upstream's last lines on stderr, where they explain the error (owner only).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub error_detail: Option<String>,
+    /// What is going on while connecting, such as "Still installing…".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub progress: Option<String>,
+    pub auth: AuthView,
+    pub connection: ConnectionView,
+    /// Unix milliseconds of the last call, in this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "number")]
+    pub used_at: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct AuthView {
+    pub state: AuthState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "kebab-case")]
+#[ts(export_to = "bridge.ts")]
+pub enum AuthState {
+    None,
+    NeedsSignIn,
+}
+
+/// Facts about the one session; numbers only grow, reads never change them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct ConnectionView {
+    /// Sessions started so far in this run.
+    #[ts(type = "number")]
+    pub generation: u64,
+    /// Grows with every state the connector enters.
+    #[ts(type = "number")]
+    pub sequence: u64,
+    /// Unix milliseconds at which the present state was entered.
+    #[ts(type = "number")]
+    pub since: u64,
+    /// Unix milliseconds at which the upstream was last heard of; 0 = never.
+    #[ts(type = "number")]
+    pub observed_at: u64,
+    pub era: Option<Era>,
+    /// The negotiated protocol revision, such as `2025-11-25`.
+    pub protocol: Option<String>,
+    pub retry: Option<RetryView>,
+    pub readiness: Readiness,
+}
+
+/// The attempt that is scheduled next. Times in Unix milliseconds, the delay in milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct RetryView {
+    pub number: u32,
+    pub max: u32,
+    #[ts(type = "number")]
+    pub scheduled_at: u64,
+    #[ts(type = "number")]
+    pub next_attempt_at: u64,
+    #[ts(type = "number")]
+    pub delay_ms: u64,
+}
+
+/// One connector with its tools, for the detail screen and `GET /mcp/servers/{id}`.
+#[derive(Debug, Clone, PartialEq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct ConnectorDetail {
+    pub connector: ConnectorView,
+    pub tools: Vec<ToolView>,
+    /// Tools of the upstream's list that cannot be offered, each with why.
+    pub rejected: Vec<RejectedTool>,
+    /// The entry as JSON text, as written in the file (owner only).
+    pub entry: String,
+}
+
+/// One tool as the detail screen shows it. Texts are the upstream's: never to be rendered as markup.
+#[derive(Debug, Clone, PartialEq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct ToolView {
+    #[ts(type = "string")]
+    pub name: ToolName,
+    #[ts(type = "string")]
+    pub exposed_name: ExposedName,
+    pub title: Option<String>,
+    pub description: String,
+    /// JSON Schema; root is always an object type.
+    #[ts(type = "JsonValue")]
+    pub input_schema: serde_json::Value,
+    /// Claims of the upstream, nothing more.
+    pub hints: ToolHints,
+    /// False when `disabledTools` hides it.
+    pub enabled: bool,
+    /// True when `autoApprove` covers it.
+    pub auto_approved: bool,
+}
+
+/// The upstream's annotations; `None` = not given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct ToolHints {
+    pub read_only: Option<bool>,
+    pub destructive: Option<bool>,
+    pub idempotent: Option<bool>,
+    pub open_world: Option<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct RejectedTool {
+    /// Its name where it has one, else its place in the list (`#3`).
+    pub name: String,
+    pub reason: String,
+}
+
+/// What `POST /mcp/call` answers and Try it shows.
+#[derive(Debug, Clone, PartialEq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct CallAnswer {
+    pub ok: bool,
+    /// Blocks: `{"type":"text"|"image"|"audio"|"resource_link"|"resource"|"unknown",…}`.
+    #[ts(type = "Array<JsonValue>")]
+    pub content: Vec<serde_json::Value>,
+    /// All that a model should read, at most 200,000 characters.
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "JsonValue")]
+    pub structured: Option<serde_json::Value>,
+    /// The upstream's own words when the tool failed (`isError`), at most 2,000 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub error: Option<String>,
+    /// `tool_error` when the tool failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub code: Option<String>,
+    #[ts(type = "string")]
+    pub server: ConnectorId,
+    /// The tool as its upstream spells it.
+    #[ts(type = "string")]
+    pub tool: ToolName,
+    #[ts(type = "number")]
+    pub duration_ms: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// Where the whole result can be read, when it was shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub result_id: Option<String>,
+}

@@ -1,0 +1,48 @@
+//! Tools as callers see them: exposed names, listed schemas, result blocks. Pure.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use crate::{
+    ids::{ConnectorId, ExposedName, ToolName},
+    snapshot::{RejectedTool, ToolHints},
+};
+
+/// One tool of an upstream's list, as far as it could be read. `raw` is the list item exactly as received.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    pub name: ToolName,
+    pub title: Option<String>,
+    pub description: String,
+    /// As received.
+    pub input_schema: Map<String, Value>,
+    pub hints: ToolHints,
+    pub raw: Value,
+}
+
+/// A complete list of one upstream, read tool by tool.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ParsedTools {
+    pub tools: Vec<Tool>,
+    pub rejected: Vec<RejectedTool>,
+}
+
+/// A tool that callers may see and call.
+#[derive(Debug, Clone)]
+pub struct ListedTool {
+    pub exposed: ExposedName,
+    pub server: ConnectorId,
+    pub tool: Arc<Tool>,
+}
+
+/// All listed tools, with the answers of `GET /mcp/tools` ready to send. Immutable; a change makes a new one.
+#[derive(Debug)]
+pub struct ToolList {
+    pub tools: Vec<ListedTool>,
+    /// `{"tools":[{"name","description","input_schema"}]}`
+    pub anthropic: Bytes,
+    /// Strong entity tag of `anthropic`, with its quotes.
+    pub etag: String,
+}

@@ -1,0 +1,1 @@
+//! What was approved is a hash of what runs: the launch identity.
