@@ -39,10 +39,7 @@ impl Code {
     pub fn status(self) -> u16 {
         match self {
             Self::BadRequest => 400,
-            Self::HostNotAllowed
-            | Self::OriginNotAllowed
-            | Self::PeerNotOwner
-            | Self::ScopeMissing => 403,
+            Self::HostNotAllowed | Self::OriginNotAllowed | Self::PeerNotOwner | Self::ScopeMissing => 403,
             Self::UnknownTool | Self::UnknownServer | Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::NeedsSignIn | Self::NeedsSecret | Self::Disabled | Self::AlreadyExists => 409,
@@ -102,7 +99,12 @@ impl ApiError {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let message = message.into();
         debug_assert!(!message.is_empty(), "an error needs a sentence");
-        Self { code, message, action: None, retry_after: None }
+        Self {
+            code,
+            message,
+            action: None,
+            retry_after: None,
+        }
     }
 
     /// Adds the one action that helps.

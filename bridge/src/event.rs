@@ -20,9 +20,18 @@ pub enum Event {
     /// The list behind `GET /mcp/tools` is another one now.
     ToolsChanged { tools: usize },
     /// A connector entered another state, or its tool count changed; also when it was added or removed.
-    ServerStatus { server: ConnectorId, status: Option<Status>, sequence: u64 },
+    ServerStatus {
+        server: ConnectorId,
+        status: Option<Status>,
+        sequence: u64,
+    },
     /// A call was handed to a connector.
-    CallStarted { call: u64, server: ConnectorId, tool: ExposedName, caller: String },
+    CallStarted {
+        call: u64,
+        server: ConnectorId,
+        tool: ExposedName,
+        caller: String,
+    },
     /// A call ended, with its error code when it failed.
     CallFinished {
         call: u64,
@@ -74,7 +83,10 @@ pub struct EventLog {
 
 impl Default for EventLog {
     fn default() -> Self {
-        Self { kept: Mutex::new((0, VecDeque::new())), sender: broadcast::channel(KEPT_EVENTS).0 }
+        Self {
+            kept: Mutex::new((0, VecDeque::new())),
+            sender: broadcast::channel(KEPT_EVENTS).0,
+        }
     }
 }
 

@@ -114,7 +114,11 @@ impl ConnectorId {
             }
         }
         let trimmed = out.trim_end_matches('-');
-        if trimmed.is_empty() { "connector".to_owned() } else { trimmed.to_owned() }
+        if trimmed.is_empty() {
+            "connector".to_owned()
+        } else {
+            trimmed.to_owned()
+        }
     }
 }
 

@@ -5,7 +5,10 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::{error::Action, ids::{ConnectorId, ExposedName, ToolName}};
+use crate::{
+    error::Action,
+    ids::{ConnectorId, ExposedName, ToolName},
+};
 
 /// Everything a window shows at a glance; one is published at each change.
 #[derive(Debug, Clone, PartialEq, Serialize, TS)]
@@ -25,8 +28,12 @@ pub struct Snapshot {
 #[ts(export_to = "bridge.ts")]
 pub enum ApiView {
     /// Not bound yet.
-    Starting { port: u16 },
-    Listening { port: u16 },
+    Starting {
+        port: u16,
+    },
+    Listening {
+        port: u16,
+    },
     /// Somebody else holds the port; retried with backoff.
     PortTaken {
         port: u16,
