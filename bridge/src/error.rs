@@ -35,6 +35,34 @@ pub enum Code {
 }
 
 impl Code {
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BadRequest => "bad_request",
+            Self::HostNotAllowed => "host_not_allowed",
+            Self::OriginNotAllowed => "origin_not_allowed",
+            Self::PeerNotOwner => "peer_not_owner",
+            Self::ScopeMissing => "scope_missing",
+            Self::UnknownTool => "unknown_tool",
+            Self::UnknownServer => "unknown_server",
+            Self::NotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::NeedsSignIn => "needs_sign_in",
+            Self::NeedsSecret => "needs_secret",
+            Self::Disabled => "disabled",
+            Self::AlreadyExists => "already_exists",
+            Self::TooLarge => "too_large",
+            Self::UnsupportedMediaType => "unsupported_media_type",
+            Self::RateLimited => "rate_limited",
+            Self::Internal => "internal",
+            Self::NotSaved => "not_saved",
+            Self::UpstreamError => "upstream_error",
+            Self::ResultTooLarge => "result_too_large",
+            Self::Unavailable => "unavailable",
+            Self::UpstreamTimeout => "upstream_timeout",
+        }
+    }
+
     /// The HTTP status that goes with the code.
     pub fn status(self) -> u16 {
         match self {

@@ -21,7 +21,7 @@ pub enum Event {
     ToolsChanged { tools: usize },
     /// A connector entered another state, or its tool count changed; also when it was added or removed.
     ServerStatus {
-        server: ConnectorId,
+        server: String,
         status: Option<Status>,
         sequence: u64,
     },

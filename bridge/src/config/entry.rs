@@ -142,6 +142,17 @@ pub enum AutoApprove {
     Patterns(Vec<String>),
 }
 
+impl AutoApprove {
+    /// Whether it covers a tool, by the upstream's own name for it.
+    pub fn covers(&self, tool: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Patterns(patterns) => crate::tools::pattern::any_matches(patterns, tool),
+        }
+    }
+}
+
 /// Per-connector overrides; `None` = the default applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timeouts {

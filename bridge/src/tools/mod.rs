@@ -1,6 +1,17 @@
 //! Tools as callers see them: exposed names, listed schemas, result blocks. Pure.
 
-use std::sync::Arc;
+mod list;
+mod name;
+mod parse;
+pub mod pattern;
+mod result;
+pub mod schema;
+
+use std::{
+    collections::HashMap,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -9,6 +20,11 @@ use crate::{
     ids::{ConnectorId, ExposedName, ToolName},
     snapshot::{RejectedTool, ToolHints},
 };
+
+pub use list::{Format, Found, ListQuery, Listing, McpTool, Offer, Rendered};
+pub use name::{MAX_NAME_LENGTH, Route, Routes, Unnamed, did_you_mean, expose};
+pub use parse::parse_tools;
+pub use result::{Limits, Shaped, Undecodable, shape};
 
 /// One tool of an upstream's list, as far as it could be read. `raw` is the list item exactly as received.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,4 +61,11 @@ pub struct ToolList {
     pub anthropic: Bytes,
     /// Strong entity tag of `anthropic`, with its quotes.
     pub etag: String,
+    /// Where each tool stands in `anthropic`.
+    anthropic_items: Vec<Range<usize>>,
+    mcp: OnceLock<list::Page>,
+    /// Of all tools, hidden ones included.
+    routes: Routes,
+    /// Places in `tools`.
+    listed: HashMap<ExposedName, usize>,
 }

@@ -1,0 +1,441 @@
+//! Results too large to return inline: one private file each, readable piece by piece by the caller that made it.
+
+use std::{
+    collections::HashMap,
+    fmt, fs,
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use super::private;
+
+/// All files of the folder together, in bytes.
+const QUOTA: u64 = 1024 * 1024 * 1024;
+/// How long a result can be read.
+const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Most that one read returns, in characters.
+pub const MAX_PIECE_CHARS: u64 = 200_000;
+/// Every so many characters the place in the file is remembered, so that a late piece is found without reading all.
+const MARK_CHARS: u64 = 64 * 1024;
+const EXTENSION: &str = "txt";
+/// Begins the names of files that are still being written.
+const UNFINISHED: &str = ".unfinished-";
+
+/// 128 random bits in hexadecimal. Nobody finds a result by guessing.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ResultId(String);
+
+/// A part of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    pub text: String,
+    /// Characters before `text`.
+    pub offset: u64,
+    /// Characters of the whole.
+    pub total: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ResultError {
+    /// Never there, another caller's, from an earlier run, or too old.
+    #[error(
+        "There is no such result for this caller. Results can be read for seven days, until Neuron Connect is restarted, by the caller whose call made them."
+    )]
+    NotFound,
+    #[error("The result is too large to be kept, or the folder {folder} is full.")]
+    Full { folder: String },
+    #[error("The result could not be kept or read in {folder}: {source}")]
+    Files { folder: String, source: io::Error },
+    #[error("The system gave no random number for the result's name: {0}")]
+    Random(getrandom::Error),
+}
+
+/// `connect/results/`. Blocks on the disk.
+pub struct ResultStore {
+    folder: PathBuf,
+    quota: u64,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// Results of this run.
+    readable: HashMap<ResultId, Entry>,
+}
+
+struct Entry {
+    caller: String,
+    total_chars: u64,
+    /// Byte places of the characters 0, [`MARK_CHARS`], 2 × [`MARK_CHARS`], …
+    marks: Vec<u64>,
+}
+
+/// A result's file, of this run or an earlier one.
+struct Stored {
+    path: PathBuf,
+    bytes: u64,
+    made: SystemTime,
+    /// `None` is a file that is not a result: it counts, but is not ours to remove.
+    id: Option<ResultId>,
+}
+
+impl ResultId {
+    /// A new one, drawn before the result is shaped so that its note can name it.
+    ///
+    /// # Errors
+    /// [`ResultError::Random`].
+    pub fn draw() -> Result<Self, ResultError> {
+        let mut bits = [0; 16];
+        getrandom::fill(&mut bits).map_err(ResultError::Random)?;
+        Ok(Self(format!("{:032x}", u128::from_be_bytes(bits))))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let legal = text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        legal.then(|| Self(text.to_owned()))
+    }
+}
+
+impl fmt::Debug for ResultId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl ResultStore {
+    /// Opens or makes the folder. What a killed process left unfinished is removed.
+    ///
+    /// # Errors
+    /// [`ResultError::Files`].
+    pub fn open(folder: impl Into<PathBuf>) -> Result<Self, ResultError> {
+        Self::with_quota(folder.into(), QUOTA)
+    }
+
+    fn with_quota(folder: PathBuf, quota: u64) -> Result<Self, ResultError> {
+        let store = Self {
+            folder,
+            quota,
+            inner: Mutex::default(),
+        };
+        private::folder(&store.folder).map_err(|source| store.files(source))?;
+        for entry in fs::read_dir(&store.folder)
+            .map_err(|source| store.files(source))?
+            .flatten()
+        {
+            if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+                remove(&entry.path());
+            }
+        }
+        Ok(store)
+    }
+
+    /// Keeps `text` for later reading by `caller`. The oldest results make room.
+    ///
+    /// # Errors
+    /// [`ResultError::Full`], [`ResultError::Files`]; no file is left then.
+    pub fn put(&self, id: &ResultId, caller: &str, text: &str, now: SystemTime) -> Result<(), ResultError> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        self.make_room(&mut inner, text.len() as u64)?;
+        self.write(id, text, now).map_err(|source| self.files(source))?;
+        let (total_chars, marks) = marks(text);
+        let entry = Entry {
+            caller: caller.to_owned(),
+            total_chars,
+            marks,
+        };
+        inner.readable.insert(id.clone(), entry);
+        Ok(())
+    }
+
+    /// Characters `offset..offset + limit`, at most [`MAX_PIECE_CHARS`] of them; an empty piece beyond the end.
+    ///
+    /// # Errors
+    /// [`ResultError::NotFound`], [`ResultError::Files`].
+    pub fn read(&self, id: &str, caller: &str, offset: u64, limit: u64) -> Result<Piece, ResultError> {
+        let id = ResultId::parse(id).ok_or(ResultError::NotFound)?;
+        let (mark, total) = {
+            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            let entry = inner.readable.get(&id).filter(|entry| entry.caller == caller);
+            let entry = entry.ok_or(ResultError::NotFound)?;
+            let nearest = usize::try_from(offset / MARK_CHARS).unwrap_or(usize::MAX);
+            (entry.marks.get(nearest).copied(), entry.total_chars)
+        };
+        let wanted = limit.min(MAX_PIECE_CHARS).min(total.saturating_sub(offset));
+        let text = match mark {
+            Some(mark) if wanted > 0 => self.read_chars(&id, mark, offset % MARK_CHARS, wanted)?,
+            Some(_) | None => String::new(),
+        };
+        Ok(Piece { text, offset, total })
+    }
+
+    /// Removes results older than seven days. Those of a clock that was ahead stay until then.
+    pub fn prune(&self, now: SystemTime) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        for stored in self.stored().unwrap_or_default() {
+            let too_old = now.duration_since(stored.made).is_ok_and(|age| age > KEPT_FOR);
+            if let (true, Some(id)) = (too_old, &stored.id) {
+                inner.readable.remove(id);
+                remove(&stored.path);
+            }
+        }
+    }
+
+    fn make_room(&self, inner: &mut Inner, bytes: u64) -> Result<(), ResultError> {
+        let mut stored = self.stored().map_err(|source| self.files(source))?;
+        let mut used: u64 = stored.iter().map(|stored| stored.bytes).sum();
+        stored.sort_by_key(|stored| stored.made);
+        let others: u64 = stored.iter().filter(|s| s.id.is_none()).map(|s| s.bytes).sum();
+        // Nothing is sacrificed for a result that would not fit anyway.
+        if others.saturating_add(bytes) > self.quota {
+            return Err(ResultError::Full {
+                folder: self.folder.display().to_string(),
+            });
+        }
+        for stored in stored {
+            if used.saturating_add(bytes) <= self.quota {
+                break;
+            }
+            if let Some(id) = &stored.id {
+                inner.readable.remove(id);
+                remove(&stored.path);
+                used = used.saturating_sub(stored.bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn stored(&self) -> io::Result<Vec<Stored>> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&self.folder)?.flatten() {
+            let Ok(meta) = entry.metadata() else {
+                continue;
+            };
+            let path = entry.path();
+            let id = match (path.file_stem().and_then(|stem| stem.to_str()), path.extension()) {
+                (Some(stem), Some(extension)) if extension == EXTENSION && meta.is_file() => ResultId::parse(stem),
+                (Some(_) | None, Some(_) | None) => None,
+            };
+            all.push(Stored {
+                bytes: meta.len(),
+                made: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+                path,
+                id,
+            });
+        }
+        Ok(all)
+    }
+
+    /// Written under another name first, which goes away by itself on any error.
+    fn write(&self, id: &ResultId, text: &str, now: SystemTime) -> io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&self.folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().set_modified(now)?;
+        file.persist_noclobber(self.path(id)).map_err(|err| err.error)?;
+        Ok(())
+    }
+
+    fn read_chars(&self, id: &ResultId, mark: u64, skipped: u64, wanted: u64) -> Result<String, ResultError> {
+        let read = || -> io::Result<Vec<u8>> {
+            let mut file = private::open(&self.path(id))?;
+            file.seek(SeekFrom::Start(mark))?;
+            let mut bytes = Vec::new();
+            // A character has at most four bytes.
+            file.take((skipped + wanted) * 4).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let bytes = read().map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => ResultError::NotFound,
+            _ => self.files(source),
+        })?;
+        let (skipped, wanted) = (as_usize(skipped), as_usize(wanted));
+        Ok(String::from_utf8_lossy(&bytes)
+            .chars()
+            .skip(skipped)
+            .take(wanted)
+            .collect())
+    }
+
+    fn path(&self, id: &ResultId) -> PathBuf {
+        self.folder.join(&id.0).with_extension(EXTENSION)
+    }
+
+    fn files(&self, source: io::Error) -> ResultError {
+        ResultError::Files {
+            folder: self.folder.display().to_string(),
+            source,
+        }
+    }
+}
+
+fn marks(text: &str) -> (u64, Vec<u64>) {
+    let mut marks = Vec::new();
+    let mut total = 0;
+    for (at, _) in text.char_indices() {
+        if total % MARK_CHARS == 0 {
+            marks.push(at as u64);
+        }
+        total += 1;
+    }
+    (total, marks)
+}
+
+fn as_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// A file that cannot be removed now is met again at the next look.
+fn remove(path: &Path) {
+    if let Err(err) = fs::remove_file(path)
+        && err.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!("an old result could not be removed: {}: {err}", path.display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn at(day: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + day * 24 * 60 * 60)
+    }
+
+    fn put(store: &ResultStore, text: &str, day: u64) -> ResultId {
+        let id = ResultId::draw().unwrap();
+        store.put(&id, "walk-in", text, at(day)).unwrap();
+        id
+    }
+
+    fn files(folder: &Path) -> usize {
+        fs::read_dir(folder).unwrap().count()
+    }
+
+    fn is_there(store: &ResultStore, id: &ResultId) -> bool {
+        store.read(id.as_str(), "walk-in", 0, 1).is_ok()
+    }
+
+    #[test]
+    fn a_result_is_read_in_pieces_by_characters() {
+        let folder = TempDir::new().unwrap();
+        let store = ResultStore::open(folder.path()).unwrap();
+        let text: String = "aä日🦀".repeat(60_000);
+        let id = put(&store, &text, 0);
+        let mut whole = String::new();
+        while (whole.chars().count() as u64) < 240_000 {
+            let piece = store
+                .read(id.as_str(), "walk-in", whole.chars().count() as u64, 70_001)
+                .unwrap();
+            assert_eq!(piece.total, 240_000);
+            assert!(!piece.text.is_empty());
+            whole.push_str(&piece.text);
+        }
+        assert!(whole == text);
+        let read = |offset, limit| store.read(id.as_str(), "walk-in", offset, limit).unwrap().text;
+        assert_eq!(read(239_999, 10), "🦀");
+        assert_eq!(read(1, 2), "ä日");
+        for (offset, limit) in [(240_000, 5), (u64::MAX, u64::MAX), (0, 0)] {
+            assert_eq!(read(offset, limit), "");
+        }
+        assert_eq!(read(0, u64::MAX).chars().count() as u64, MAX_PIECE_CHARS);
+    }
+
+    #[test]
+    fn only_the_caller_whose_call_made_it_reads_it() {
+        let folder = TempDir::new().unwrap();
+        let store = ResultStore::open(folder.path()).unwrap();
+        let id = put(&store, "mine", 0);
+        let not_found = |store: &ResultStore, id: &str, caller: &str| {
+            matches!(store.read(id, caller, 0, 9), Err(ResultError::NotFound))
+        };
+        assert!(not_found(&store, id.as_str(), "owner"));
+        assert!(not_found(&store, ResultId::draw().unwrap().as_str(), "walk-in"));
+        for hostile in ["", "../../etc/passwd", &"A".repeat(32)] {
+            assert!(not_found(&store, hostile, "walk-in"));
+        }
+        let after_restart = ResultStore::open(folder.path()).unwrap();
+        assert!(not_found(&after_restart, id.as_str(), "walk-in"));
+        fs::remove_file(store.path(&id)).unwrap();
+        assert!(not_found(&store, id.as_str(), "walk-in"));
+    }
+
+    #[test]
+    fn after_seven_days_a_result_is_gone_also_one_of_an_earlier_run() {
+        let folder = TempDir::new().unwrap();
+        let old = put(&ResultStore::open(folder.path()).unwrap(), "old", 0);
+        let store = ResultStore::open(folder.path()).unwrap();
+        let (week, fresh, ahead) = (
+            put(&store, "week", 1),
+            put(&store, "fresh", 7),
+            put(&store, "ahead", 30),
+        );
+        fs::write(folder.path().join("notes.txt"), "the person's own").unwrap();
+        store.prune(at(8));
+        assert!(!store.path(&old).exists());
+        assert!(is_there(&store, &week) && is_there(&store, &fresh) && is_there(&store, &ahead));
+        store.prune(at(9));
+        assert!(!is_there(&store, &week) && is_there(&store, &fresh));
+        assert!(folder.path().join("notes.txt").exists());
+    }
+
+    #[test]
+    fn the_oldest_results_make_room_within_the_quota() {
+        let folder = TempDir::new().unwrap();
+        let store = ResultStore::with_quota(folder.path().to_owned(), 100).unwrap();
+        fs::write(folder.path().join("other"), "x".repeat(10)).unwrap();
+        let [second, first, third] = [(40, 2), (40, 1), (10, 3)].map(|(size, day)| put(&store, &"x".repeat(size), day));
+        let fourth = put(&store, &"x".repeat(40), 4);
+        assert!(!is_there(&store, &first));
+        assert!(is_there(&store, &second) && is_there(&store, &third) && is_there(&store, &fourth));
+        let too_large = store.put(&ResultId::draw().unwrap(), "walk-in", &"x".repeat(91), at(5));
+        assert!(matches!(too_large, Err(ResultError::Full { .. })));
+        assert!(
+            is_there(&store, &second),
+            "nothing was sacrificed for what does not fit"
+        );
+        assert!(folder.path().join("other").exists());
+    }
+
+    #[test]
+    fn an_existing_file_is_never_overwritten_and_nothing_half_written_stays() {
+        let folder = TempDir::new().unwrap();
+        let store = ResultStore::open(folder.path()).unwrap();
+        let id = put(&store, "first", 0);
+        assert!(store.put(&id, "walk-in", "second", at(0)).is_err());
+        assert_eq!(store.read(id.as_str(), "walk-in", 0, 99).unwrap().text, "first");
+        assert_eq!(files(folder.path()), 1);
+        fs::write(folder.path().join(format!("{UNFINISHED}abc")), "half").unwrap();
+        ResultStore::open(folder.path()).unwrap();
+        assert_eq!(files(folder.path()), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_result_is_private_and_no_link_is_followed() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let home = TempDir::new().unwrap();
+        let folder = home.path().join("connect/results");
+        let store = ResultStore::open(&folder).unwrap();
+        let id = put(&store, "text", 0);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&folder), mode(&store.path(&id))), (0o700, 0o600));
+        fs::write(home.path().join("secret"), "secret").unwrap();
+        fs::remove_file(store.path(&id)).unwrap();
+        symlink(home.path().join("secret"), store.path(&id)).unwrap();
+        assert!(store.read(id.as_str(), "walk-in", 0, 9).is_err());
+    }
+
+    #[test]
+    fn names_are_random() {
+        let (a, b) = (ResultId::draw().unwrap(), ResultId::draw().unwrap());
+        assert_ne!(a, b);
+        assert_eq!(a.as_str().len(), 32);
+    }
+}

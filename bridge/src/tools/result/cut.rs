@@ -1,0 +1,83 @@
+//! Cutting text in the middle, between two characters.
+
+use std::borrow::Cow;
+
+/// At most `limit` characters of `text`: its start and its end around `note`. Where not even the note fits, the start.
+pub(super) fn middle<'a>(text: &'a str, limit: usize, note: &str) -> Cow<'a, str> {
+    // No text has more characters than bytes.
+    if text.len() <= limit {
+        return Cow::Borrowed(text);
+    }
+    let total = text.chars().count();
+    if total <= limit {
+        return Cow::Borrowed(text);
+    }
+    let Some(kept) = limit.checked_sub(note.chars().count()) else {
+        return Cow::Borrowed(&text[..byte_of(text, limit)]);
+    };
+    let (head, tail) = (kept - kept / 2, kept / 2);
+    let (head, tail) = (&text[..byte_of(text, head)], &text[byte_of(text, total - tail)..]);
+    Cow::Owned([head, note, tail].concat())
+}
+
+/// The largest length that all texts may have so that they are at most `total` characters together.
+///
+/// Short texts keep what they have; the long ones share the rest evenly.
+pub(super) fn fair_share(lengths: &[usize], total: usize) -> usize {
+    let mut sorted = lengths.to_vec();
+    sorted.sort_unstable();
+    let mut left = total;
+    for (index, length) in sorted.iter().enumerate() {
+        let share = left / (sorted.len() - index);
+        if *length > share {
+            return share;
+        }
+        left -= length;
+    }
+    usize::MAX
+}
+
+fn byte_of(text: &str, chars: usize) -> usize {
+    text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_start_and_the_end_stay_around_the_note() {
+        assert_eq!(middle("abcdefghij", 10, "--"), "abcdefghij");
+        assert_eq!(middle("abcdefghij", 7, "--"), "abc--ij");
+        assert_eq!(middle("🦀🦀🦀🦀🦀", 4, "-"), "🦀🦀-🦀");
+        assert_eq!(middle("🦀🦀🦀🦀🦀", 2, "long note"), "🦀🦀");
+        assert_eq!(middle("abc", 0, ""), "");
+    }
+
+    #[test]
+    fn short_texts_keep_what_they_have_and_long_ones_share_the_rest() {
+        assert_eq!(fair_share(&[1, 2, 3], 6), usize::MAX);
+        assert_eq!(fair_share(&[10, 100, 100], 110), 50);
+        assert_eq!(fair_share(&[100], 7), 7);
+        assert_eq!(fair_share(&[], 7), usize::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn no_cut_is_longer_than_asked_for(text in "\\PC{0,60}", limit in 0_usize..70, note in "\\PC{0,9}") {
+            let cut = middle(&text, limit, &note);
+            prop_assert!(cut.chars().count() <= limit);
+            prop_assert_eq!(text.chars().count() <= limit, cut == text);
+        }
+
+        #[test]
+        fn shares_never_exceed_the_whole(lengths in proptest::collection::vec(0_usize..50, 0..20), total in 0_usize..400) {
+            let share = fair_share(&lengths, total);
+            let sum: usize = lengths.iter().map(|length| *length.min(&share)).sum();
+            prop_assert!(sum <= total);
+            prop_assert!(share == usize::MAX || sum + lengths.len() > total, "nothing worth mentioning is wasted");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! The launch identity: one hash of everything that decides what is run or contacted, and with what (DESIGN §7.3).
+//!
+//! Two entries have the same identity exactly when they run the same program, or contact the same address, with the
+//! same arguments, variables, headers and sign-in. What only changes looks or limits is not part of it.
+
+use std::{collections::BTreeMap, fmt, path::Path};
+
+use sha2::{Digest, Sha256};
+
+use crate::{
+    config::{Auth, ClientAuth, Connector, Grant, HttpLaunch, Launch, OAuth, Redirect, StdioLaunch},
+    snapshot::TransportKind,
+};
+
+/// Begins every serialization. A change of what follows needs another number, so that no old hash means a new thing.
+const FORMULA: &str = "neuron-connect launch identity 1";
+
+/// SHA-256 over the canonical serialization of a launch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LaunchIdentity([u8; 32]);
+
+/// What an identity depends on besides the entry.
+pub struct LaunchContext<'a> {
+    /// Value of a variable of the person's environment.
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// What `~` stands for.
+    pub home: &'a Path,
+    /// Content of the connector's `envFile`; `None` when it has none or it cannot be read.
+    pub env_file: Option<&'a [u8]>,
+}
+
+impl LaunchIdentity {
+    /// The identity of what `connector` would run or contact now.
+    ///
+    /// `${secret:}` counts by name. `${env:}` counts by name in `env` and in the sign-in settings, and by value in
+    /// arguments, headers and the URL, where it decides what is run or contacted.
+    pub fn of(connector: &Connector, context: &LaunchContext<'_>) -> Self {
+        let mut canon = Canon(Sha256::new());
+        canon.text("formula", FORMULA);
+        canon.text("transport", transport_word(connector.launch.transport()));
+        match &connector.launch {
+            Launch::Stdio(launch) => write_stdio(&mut canon, launch, context),
+            Launch::Http(launch) => write_http(&mut canon, launch, context),
+        }
+        Self(canon.0.finalize().into())
+    }
+
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// Hexadecimal, 64 digits.
+impl fmt::Display for LaunchIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for LaunchIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn write_stdio(canon: &mut Canon, launch: &StdioLaunch, context: &LaunchContext<'_>) {
+    // Every field by name: a new one must be placed here before it compiles.
+    let StdioLaunch {
+        command,
+        args,
+        env,
+        cwd,
+        env_file,
+    } = launch;
+    canon.text("command", command);
+    canon.count("args", args.len());
+    for arg in args {
+        canon.by_value("arg", &expand_home(arg, context.home), context.env);
+    }
+    let env: BTreeMap<_, _> = env.iter().collect();
+    canon.count("env", env.len());
+    for (name, template) in env {
+        canon.text("name", name);
+        canon.text("template", template);
+    }
+    canon.optional("cwd", cwd.as_deref().map(|cwd| expand_home(cwd, context.home)));
+    canon.optional(
+        "envFile",
+        env_file.as_deref().map(|path| expand_home(path, context.home)),
+    );
+    if env_file.is_some() {
+        match context.env_file {
+            Some(content) => canon.field("envFile content", Sha256::digest(content).as_slice()),
+            None => canon.field("envFile unreadable", b""),
+        }
+    }
+}
+
+fn write_http(canon: &mut Canon, launch: &HttpLaunch, context: &LaunchContext<'_>) {
+    let HttpLaunch {
+        url,
+        headers,
+        auth,
+        oauth,
+        // Told by the transport.
+        sse: _,
+    } = launch;
+    canon.by_value("url", url, context.env);
+    // A header is the same in any case of its letters.
+    let headers: BTreeMap<_, _> = headers.iter().map(|(n, v)| ((n.to_ascii_lowercase(), n), v)).collect();
+    canon.count("headers", headers.len());
+    for ((name, _), template) in headers {
+        canon.text("name", &name);
+        canon.by_value("template", template, context.env);
+    }
+    canon.optional("auth", auth.map(auth_word));
+    canon.count("oauth", usize::from(oauth.is_some()));
+    if let Some(oauth) = oauth {
+        write_oauth(canon, oauth);
+    }
+}
+
+fn write_oauth(canon: &mut Canon, oauth: &OAuth) {
+    let OAuth {
+        client_id,
+        client_secret,
+        scopes,
+        issuer,
+        redirect,
+        grant,
+        client_auth,
+        private_key,
+        algorithm,
+        client_metadata_url,
+        allow_missing_pkce,
+    } = oauth;
+    canon.optional("clientId", client_id.as_deref());
+    canon.optional("clientSecret", client_secret.as_deref());
+    canon.count("scopes", usize::from(scopes.is_some()));
+    if let Some(scopes) = scopes {
+        canon.count("scope list", scopes.len());
+        scopes.iter().for_each(|scope| canon.text("scope", scope));
+    }
+    canon.optional("issuer", issuer.as_deref());
+    canon.text("redirect", redirect_word(*redirect));
+    canon.text("grant", grant_word(*grant));
+    canon.text("clientAuth", client_auth_word(*client_auth));
+    canon.optional("privateKey", private_key.as_deref());
+    canon.optional("algorithm", algorithm.as_deref());
+    canon.optional("clientMetadataUrl", client_metadata_url.as_ref().map(url::Url::as_str));
+    canon.count("allowMissingPkce", usize::from(*allow_missing_pkce));
+}
+
+/// Hashes fields so that no two different sequences give the same bytes: each has its name and its length in front.
+struct Canon(Sha256);
+
+impl Canon {
+    fn field(&mut self, name: &str, value: &[u8]) {
+        for part in [name.as_bytes(), value] {
+            self.0.update((part.len() as u64).to_be_bytes());
+            self.0.update(part);
+        }
+    }
+
+    fn text(&mut self, name: &str, value: &str) {
+        self.field(name, value.as_bytes());
+    }
+
+    fn count(&mut self, name: &str, count: usize) {
+        self.field(name, &(count as u64).to_be_bytes());
+    }
+
+    fn optional(&mut self, name: &str, value: Option<impl AsRef<str>>) {
+        self.count(name, usize::from(value.is_some()));
+        if let Some(value) = value {
+            self.text(name, value.as_ref());
+        }
+    }
+
+    /// A template whose `${env:}` count by value. An inserted value is text: a reference inside it stays letters.
+    fn by_value(&mut self, name: &str, template: &str, env: &dyn Fn(&str) -> Option<String>) {
+        self.field(name, b"template");
+        let mut text = String::new();
+        for piece in pieces(template) {
+            match piece {
+                Piece::Text(literal) => text.push_str(literal),
+                Piece::Env { name, default } => match env(name).or_else(|| default.map(str::to_owned)) {
+                    Some(value) => text.push_str(&value),
+                    None => {
+                        self.text("text", &std::mem::take(&mut text));
+                        self.text("unset variable", name);
+                    }
+                },
+                Piece::Secret(secret) => {
+                    self.text("text", &std::mem::take(&mut text));
+                    self.text("secret", secret);
+                }
+            }
+        }
+        self.text("last text", &text);
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Piece<'a> {
+    Text(&'a str),
+    Env { name: &'a str, default: Option<&'a str> },
+    Secret(&'a str),
+}
+
+fn pieces(template: &str) -> Vec<Piece<'_>> {
+    let mut out = Vec::new();
+    let mut rest = template;
+    while let Some(start) = rest.find("${") {
+        let Some(length) = rest[start..].find('}') else {
+            break;
+        };
+        let (before, reference, after) = (
+            &rest[..start],
+            &rest[start + 2..start + length],
+            &rest[start + length + 1..],
+        );
+        let piece = match (reference.strip_prefix("env:"), reference.strip_prefix("secret:")) {
+            (Some(env), _) => match env.split_once(":-") {
+                Some((name, default)) => Piece::Env {
+                    name,
+                    default: Some(default),
+                },
+                None => Piece::Env {
+                    name: env,
+                    default: None,
+                },
+            },
+            (None, Some(secret)) => Piece::Secret(secret),
+            (None, None) => {
+                // No reference after all: the next one may begin inside of it.
+                out.push(Piece::Text(&rest[..start + 2]));
+                rest = &rest[start + 2..];
+                continue;
+            }
+        };
+        out.extend([Piece::Text(before), piece]);
+        rest = after;
+    }
+    out.push(Piece::Text(rest));
+    out
+}
+
+/// `~` alone or before a separator is the home folder.
+pub(crate) fn expand_home(text: &str, home: &Path) -> String {
+    match text.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with(['/', std::path::MAIN_SEPARATOR]) => {
+            format!("{}{rest}", home.display())
+        }
+        Some(_) | None => text.to_owned(),
+    }
+}
+
+fn transport_word(kind: TransportKind) -> &'static str {
+    match kind {
+        TransportKind::Stdio => "stdio",
+        TransportKind::Http => "http",
+        TransportKind::Sse => "sse",
+    }
+}
+
+fn auth_word(auth: Auth) -> &'static str {
+    match auth {
+        Auth::None => "none",
+        Auth::Token => "token",
+        Auth::OAuth => "oauth",
+    }
+}
+
+fn redirect_word(redirect: Redirect) -> &'static str {
+    match redirect {
+        Redirect::Auto => "auto",
+        Redirect::DeepLink => "deep-link",
+        Redirect::Loopback => "loopback",
+    }
+}
+
+fn grant_word(grant: Grant) -> &'static str {
+    match grant {
+        Grant::AuthorizationCode => "authorization_code",
+        Grant::ClientCredentials => "client_credentials",
+    }
+}
+
+fn client_auth_word(auth: ClientAuth) -> &'static str {
+    match auth {
+        ClientAuth::Secret => "secret",
+        ClientAuth::PrivateKeyJwt => "private_key_jwt",
+    }
+}
+
+#[cfg(test)]
+mod tests;
