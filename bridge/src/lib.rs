@@ -3,12 +3,14 @@
 //! Start with `bridge`, the one owner of state. `ARCHITECTURE.md` draws the map.
 
 pub mod bridge;
+pub mod catalog;
 pub mod config;
 pub mod connector;
 pub mod error;
 pub mod event;
 pub mod http;
 pub mod ids;
+pub mod settings;
 pub mod snapshot;
 pub mod store;
 pub mod tools;

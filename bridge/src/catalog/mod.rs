@@ -1,0 +1,3 @@
+//! Where connectors come from: what a person pastes. Parsers are pure; nothing here writes, starts or contacts.
+
+pub mod paste;

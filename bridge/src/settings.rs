@@ -1,0 +1,227 @@
+//! `connect/settings.json`: what the person chose about the app itself. Decides no trust.
+
+use std::{fs, io, path::Path};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use ts_rs::TS;
+
+use crate::{
+    config::replace_file_atomically,
+    snapshot::{Notice, NoticeLevel},
+};
+
+/// Largest file that is read, in bytes.
+const MAX_FILE_BYTES: usize = 64 * 1024;
+
+/// Everything in the file. A member that is missing or unusable has its default.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// Loopback port; `None` = the default port.
+    pub port: Option<u16>,
+    pub theme: Theme,
+    /// The file's object as read, so that members this version does not know survive a save.
+    file: Map<String, Value>,
+    /// The file could not be read; a save keeps it under another name.
+    damaged: bool,
+}
+
+/// Colours of the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export_to = "bridge.ts")]
+pub enum Theme {
+    /// As the desktop.
+    #[default]
+    System,
+    Light,
+    Dark,
+}
+
+impl Settings {
+    /// Reads the file; a missing one gives the defaults. Never fails: what cannot be used is said in the notices and
+    /// stays on disk.
+    pub fn load(path: &Path) -> (Self, Vec<Notice>) {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return (Self::default(), Vec::new()),
+            Err(error) => return Self::damaged(path, &error.to_string()),
+        };
+        if bytes.len() > MAX_FILE_BYTES {
+            return Self::damaged(path, "it is larger than 64 KiB");
+        }
+        let file =
+            match serde_json::from_slice::<Map<String, Value>>(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)) {
+                Ok(file) => file,
+                Err(error) => return Self::damaged(path, &error.to_string()),
+            };
+        let mut notices = Vec::new();
+        let port = member(
+            path,
+            &file,
+            "port",
+            "a whole number from 1 to 65535",
+            &mut notices,
+            |value| {
+                value
+                    .as_u64()
+                    .and_then(|port| u16::try_from(port).ok())
+                    .filter(|port| *port != 0)
+            },
+        );
+        let theme = member(
+            path,
+            &file,
+            "theme",
+            "\"system\", \"light\" or \"dark\"",
+            &mut notices,
+            |value| Theme::deserialize(value).ok(),
+        );
+        let settings = Self {
+            port,
+            theme: theme.unwrap_or_default(),
+            file,
+            damaged: false,
+        };
+        (settings, notices)
+    }
+
+    /// Saves everything, whole. A file that could not be read is kept as `<name>.bak`.
+    ///
+    /// # Errors
+    /// Of the step that failed; the old file stays.
+    pub fn save(&mut self, path: &Path) -> io::Result<()> {
+        if self.damaged
+            && let Ok(old) = fs::read(path)
+        {
+            replace_file_atomically(&path.with_extension("json.bak"), &old)?;
+        }
+        let mut file = self.file.clone();
+        match self.port {
+            Some(port) => {
+                file.insert("port".to_owned(), port.into());
+            }
+            None => {
+                file.shift_remove("port");
+            }
+        }
+        file.insert("theme".to_owned(), serde_json::to_value(self.theme)?);
+        let mut text = serde_json::to_string_pretty(&file)?;
+        text.push('\n');
+        replace_file_atomically(path, text.as_bytes())?;
+        (self.file, self.damaged) = (file, false);
+        Ok(())
+    }
+
+    fn damaged(path: &Path, why: &str) -> (Self, Vec<Notice>) {
+        let message = format!(
+            "{} cannot be read ({why}); the default settings apply until it is corrected or changed in the window.",
+            path.display()
+        );
+        (
+            Self {
+                damaged: true,
+                ..Self::default()
+            },
+            vec![warning(message)],
+        )
+    }
+}
+
+fn member<T>(
+    path: &Path,
+    file: &Map<String, Value>,
+    name: &str,
+    wanted: &str,
+    notices: &mut Vec<Notice>,
+    read: impl Fn(&Value) -> Option<T>,
+) -> Option<T> {
+    let value = file.get(name)?;
+    let read = read(value);
+    if read.is_none() {
+        notices.push(warning(format!(
+            "In {}, \"{name}\" must be {wanted}; its default applies until it is corrected.",
+            path.display()
+        )));
+    }
+    read
+}
+
+fn warning(message: String) -> Notice {
+    Notice {
+        level: NoticeLevel::Warning,
+        message,
+        line: None,
+        column: None,
+        server: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings.json");
+        fs::write(&path, text).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn what_is_saved_is_read_again_and_unknown_members_survive() {
+        let (_folder, path) = file("{\"later\": {\"x\": 1.10}, \"theme\": \"dark\", \"port\": 7772}");
+        let (mut settings, notices) = Settings::load(&path);
+        assert_eq!(
+            (settings.port, settings.theme, notices.len()),
+            (Some(7772), Theme::Dark, 0)
+        );
+        settings.port = None;
+        settings.theme = Theme::Light;
+        settings.save(&path).unwrap();
+        assert!(fs::read_to_string(&path).unwrap().contains("\"x\": 1.10"));
+        assert_eq!(Settings::load(&path), (settings, vec![]));
+    }
+
+    #[test]
+    fn no_file_means_defaults_without_a_word() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut settings, notices) = Settings::load(&folder.path().join("settings.json"));
+        assert_eq!((settings.clone(), notices.len()), (Settings::default(), 0));
+        settings.save(&folder.path().join("settings.json")).unwrap();
+    }
+
+    #[test]
+    fn one_bad_member_costs_only_its_own_default() {
+        for bad in ["0", "70000", "\"7771\"", "-1", "1.5", "null"] {
+            let (_folder, path) = file(&format!("{{\"port\": {bad}, \"theme\": \"dark\"}}"));
+            let (settings, notices) = Settings::load(&path);
+            assert_eq!(
+                (settings.port, settings.theme, notices.len()),
+                (None, Theme::Dark, 1),
+                "{bad}"
+            );
+        }
+        let (_folder, path) = file("{\"port\": 1, \"theme\": \"pink\"}");
+        let (settings, notices) = Settings::load(&path);
+        assert_eq!((settings.port, settings.theme), (Some(1), Theme::System));
+        assert!(notices[0].message.contains("\"dark\""));
+    }
+
+    #[test]
+    fn a_damaged_file_gives_defaults_and_is_kept_when_settings_are_saved() {
+        for text in ["", "{\"port\": 77", "[]", "\u{0}"] {
+            let (_folder, path) = file(text);
+            let (mut settings, notices) = Settings::load(&path);
+            assert_eq!(
+                (settings.port, settings.theme, notices.len()),
+                (None, Theme::System, 1),
+                "{text:?}"
+            );
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            settings.save(&path).unwrap();
+            assert_eq!(fs::read_to_string(path.with_extension("json.bak")).unwrap(), text);
+            assert_eq!(Settings::load(&path).1, []);
+        }
+    }
+}
