@@ -1,1 +1,6 @@
-//! Connections to upstreams: one owned task per connector.
+//! Connections to upstreams: processes, their logs, and the transports to speak to them.
+
+pub mod log;
+pub mod process;
+pub mod program;
+pub mod transport;

@@ -1,0 +1,258 @@
+//! What an upstream writes to stderr, as a file for later and a tail for now.
+//!
+//! One thread writes all files. Whoever logs never waits for a disk: when the thread falls behind, lines are dropped
+//! and counted. Memory per log is bounded, whatever an upstream writes.
+
+use std::{
+    borrow::Cow,
+    collections::VecDeque,
+    fmt, io,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+        mpsc::{self, SyncSender},
+    },
+    thread,
+    time::{Duration, SystemTime},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    sync::broadcast,
+};
+
+mod file;
+mod text;
+
+use file::LogFile;
+use text::{LineCutter, cut_at, stamp, visible};
+
+/// Removes secrets from a line. Runs on every line before anything else sees it.
+pub type Redact = Arc<dyn for<'a> Fn(&'a str) -> Cow<'a, str> + Send + Sync>;
+
+/// Lines kept in memory per log.
+pub const TAIL_LINES: usize = 200;
+
+/// Longest line kept in memory, in bytes.
+pub const TAIL_LINE: usize = 4 * 1024;
+
+/// All lines of one log's tail together, in bytes.
+const TAIL_BYTES: usize = 256 * 1024;
+
+/// Lines that may wait for the writing thread.
+const QUEUED_LINES: usize = 1024;
+
+/// Bytes that may wait for the writing thread.
+const QUEUED_BYTES: usize = 2 * 1024 * 1024;
+
+/// Lines a follower may be behind before it misses some.
+const FOLLOWER_LINES: usize = 256;
+
+/// One line and when it came. `Display` is as in the file: UTC time, a space, the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    pub at: SystemTime,
+    /// Redacted, control characters made visible.
+    pub text: Arc<str>,
+}
+
+impl fmt::Display for LogLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", stamp(self.at), self.text)
+    }
+}
+
+/// The one writing thread. Cheap to clone; the thread ends with the last clone and log.
+#[derive(Clone)]
+pub struct LogWriter {
+    queue: SyncSender<Job>,
+    queued_bytes: Arc<AtomicUsize>,
+}
+
+enum Job {
+    Line {
+        log: Arc<Inner>,
+        line: LogLine,
+        dropped_before: u64,
+    },
+    Remove {
+        log: Arc<Inner>,
+        done: mpsc::Sender<()>,
+    },
+    Flush(mpsc::Sender<()>),
+}
+
+impl LogWriter {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start() -> io::Result<Self> {
+        let (queue, jobs) = mpsc::sync_channel(QUEUED_LINES);
+        let queued_bytes = Arc::<AtomicUsize>::default();
+        let waiting = queued_bytes.clone();
+        thread::Builder::new()
+            .name("connector-logs".to_owned())
+            .spawn(move || write_jobs(&jobs, &waiting))?;
+        Ok(Self { queue, queued_bytes })
+    }
+
+    /// A connector's log. `path` is the newest file (`connect/logs/<id>.log`); older ones get `.1` to `.4`. Touches no
+    /// disk yet. Keep one per path.
+    pub fn open(&self, path: PathBuf, redact: Redact) -> Log {
+        Log(Arc::new(Inner {
+            writer: self.clone(),
+            redact,
+            tail: Mutex::default(),
+            followers: broadcast::channel(FOLLOWER_LINES).0,
+            dropped: AtomicU64::new(0),
+            file: Mutex::new(LogFile::new(path)),
+        }))
+    }
+
+    /// Waits, at most `patience`, until everything logged so far is in its file. Blocks: not for async threads.
+    pub fn flush(&self, patience: Duration) -> bool {
+        let (done, wait) = mpsc::channel();
+        self.queue.send(Job::Flush(done)).is_ok() && wait.recv_timeout(patience).is_ok()
+    }
+}
+
+fn write_jobs(jobs: &mpsc::Receiver<Job>, queued_bytes: &AtomicUsize) {
+    while let Ok(job) = jobs.recv() {
+        match job {
+            Job::Line {
+                log,
+                line,
+                dropped_before,
+            } => {
+                let mut file = log.file.lock().unwrap_or_else(PoisonError::into_inner);
+                if dropped_before > 0 {
+                    file.append(&format!("{} {dropped_before} lines dropped\n", stamp(line.at)));
+                }
+                file.append(&format!("{line}\n"));
+                queued_bytes.fetch_sub(line.text.len(), Ordering::Relaxed);
+            }
+            Job::Remove { log, done } => {
+                log.file.lock().unwrap_or_else(PoisonError::into_inner).remove();
+                let _ = done.send(());
+            }
+            Job::Flush(done) => {
+                let _ = done.send(());
+            }
+        }
+    }
+}
+
+/// One connector's log. Cheap to clone.
+#[derive(Clone)]
+pub struct Log(Arc<Inner>);
+
+struct Inner {
+    writer: LogWriter,
+    redact: Redact,
+    tail: Mutex<Tail>,
+    followers: broadcast::Sender<LogLine>,
+    /// Lines not written since the last one that was.
+    dropped: AtomicU64,
+    /// Only the writing thread locks it.
+    file: Mutex<LogFile>,
+}
+
+#[derive(Default)]
+struct Tail {
+    lines: VecDeque<LogLine>,
+    bytes: usize,
+}
+
+impl Log {
+    /// Adds a line. Never waits.
+    pub fn line(&self, text: &str) {
+        let text = (self.0.redact)(text);
+        let text = visible(&text);
+        let line = LogLine {
+            at: SystemTime::now(),
+            text: text.as_ref().into(),
+        };
+        self.remember(&line);
+        self.write(line);
+    }
+
+    /// The last `n` lines, oldest first, each at most [`TAIL_LINE`] long.
+    pub fn tail(&self, n: usize) -> Vec<LogLine> {
+        let tail = self.0.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let surplus = tail.lines.len().saturating_sub(n);
+        tail.lines.iter().skip(surplus).cloned().collect()
+    }
+
+    /// Every later line. A reader that falls far behind misses some and is told so by the channel.
+    pub fn subscribe(&self) -> broadcast::Receiver<LogLine> {
+        self.0.followers.subscribe()
+    }
+
+    /// Logs what comes until the end, line by line. A line without an end is cut every 64 KiB.
+    pub async fn drain(&self, mut from: impl AsyncRead + Unpin) {
+        let mut cutter = LineCutter::default();
+        let mut chunk = vec![0; 16 * 1024];
+        loop {
+            match from.read(&mut chunk).await {
+                Ok(0) => break,
+                Ok(n) => cutter.push(&chunk[..n], |line| self.line(&line)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.line(&format!("[the log could not be read further: {error}]"));
+                    break;
+                }
+            }
+        }
+        cutter.finish(|line| self.line(&line));
+    }
+
+    /// Deletes the files and the tail. Blocks, at most `patience`: not for async threads.
+    pub fn remove(&self, patience: Duration) -> bool {
+        *self.0.tail.lock().unwrap_or_else(PoisonError::into_inner) = Tail::default();
+        let (done, wait) = mpsc::channel();
+        let job = Job::Remove {
+            log: self.0.clone(),
+            done,
+        };
+        self.0.writer.queue.send(job).is_ok() && wait.recv_timeout(patience).is_ok()
+    }
+
+    fn remember(&self, line: &LogLine) {
+        let mut short = line.clone();
+        if short.text.len() > TAIL_LINE {
+            short.text = format!("{}…", cut_at(&line.text, TAIL_LINE - "…".len())).into();
+        }
+        // No followers is no error.
+        let _ = self.0.followers.send(short.clone());
+        let mut tail = self.0.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.bytes += short.text.len();
+        tail.lines.push_back(short);
+        while tail.lines.len() > TAIL_LINES || tail.bytes > TAIL_BYTES {
+            let Some(oldest) = tail.lines.pop_front() else { break };
+            tail.bytes -= oldest.text.len();
+        }
+    }
+
+    fn write(&self, line: LogLine) {
+        let inner = &self.0;
+        let size = line.text.len();
+        let queued_bytes = &inner.writer.queued_bytes;
+        let before = queued_bytes.fetch_add(size, Ordering::Relaxed);
+        let dropped_before = inner.dropped.swap(0, Ordering::Relaxed);
+        let job = Job::Line {
+            log: inner.clone(),
+            line,
+            dropped_before,
+        };
+        let queued = before + size <= QUEUED_BYTES && inner.writer.queue.try_send(job).is_ok();
+        if !queued {
+            queued_bytes.fetch_sub(size, Ordering::Relaxed);
+            inner.dropped.fetch_add(dropped_before + 1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

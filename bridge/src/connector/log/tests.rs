@@ -1,0 +1,142 @@
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn plain() -> Redact {
+    Arc::new(|text| Cow::Borrowed(text))
+}
+
+fn texts(lines: &[LogLine]) -> Vec<&str> {
+    lines.iter().map(|line| line.text.as_ref()).collect()
+}
+
+fn files(folder: &Path) -> Vec<(String, u64)> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| {
+            (
+                entry.file_name().into_string().unwrap(),
+                entry.metadata().unwrap().len(),
+            )
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn stderr_ends_up_in_a_private_file_and_in_the_tail() {
+    let home = tempfile::tempdir().unwrap();
+    let writer = LogWriter::start().unwrap();
+    let path = home.path().join("logs/x.log");
+    let log = writer.open(path.clone(), plain());
+    let mut follower = log.subscribe();
+    log.drain(&b"missing API_KEY\r\n\x1b[1mbold\nno end"[..]).await;
+    assert_eq!(texts(&log.tail(2)), ["␛[1mbold", "no end"]);
+    assert_eq!(follower.recv().await.unwrap().text.as_ref(), "missing API_KEY");
+    assert!(writer.flush(PATIENCE));
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), 3);
+    assert!(lines[0].ends_with("Z missing API_KEY"), "{text}");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o777,
+        0o700
+    );
+    assert!(log.remove(PATIENCE));
+    assert_eq!((files(path.parent().unwrap()), log.tail(9)), (vec![], vec![]));
+}
+
+#[test]
+fn a_secret_reaches_neither_file_nor_tail_nor_follower() {
+    let home = tempfile::tempdir().unwrap();
+    let writer = LogWriter::start().unwrap();
+    let path = home.path().join("x.log");
+    let redact: Redact = Arc::new(|text| Cow::Owned(text.replace("hunter2", "•••")));
+    let log = writer.open(path.clone(), redact);
+    let mut follower = log.subscribe();
+    log.line("password hunter2!");
+    assert!(writer.flush(PATIENCE));
+    let everything = format!(
+        "{:?}{:?}{}",
+        log.tail(1),
+        follower.try_recv(),
+        fs::read_to_string(path).unwrap()
+    );
+    assert!(
+        !everything.contains("hunter2") && everything.contains("password •••!"),
+        "{everything}"
+    );
+}
+
+#[test]
+fn files_turn_over_at_a_mebibyte_and_only_five_stay() {
+    let home = tempfile::tempdir().unwrap();
+    let writer = LogWriter::start().unwrap();
+    let log = writer.open(home.path().join("x.log"), plain());
+    let line = "y".repeat(60_000);
+    for n in 0..120 {
+        log.line(&format!("{n} {line}"));
+        assert!(writer.flush(PATIENCE));
+    }
+    let files = files(home.path());
+    let names: Vec<_> = files.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["x.log", "x.log.1", "x.log.2", "x.log.3", "x.log.4"]);
+    assert!(files.iter().all(|(_, size)| *size <= file::MAX_FILE), "{files:?}");
+    let newest = fs::read_to_string(home.path().join("x.log")).unwrap();
+    assert!(newest.lines().last().unwrap().contains("Z 119 y"));
+}
+
+#[test]
+fn a_log_that_falls_behind_drops_lines_and_says_how_many() {
+    let home = tempfile::tempdir().unwrap();
+    let writer = LogWriter::start().unwrap();
+    let log = writer.open(home.path().join("x.log"), plain());
+    let path = home.path().join("x.log");
+    {
+        let _slow_disk = log.0.file.lock().unwrap();
+        for n in 0..5_000 {
+            log.line(&n.to_string());
+        }
+        assert_eq!(texts(&log.tail(1)), ["4999"], "the tail misses nothing");
+    }
+    assert!(writer.flush(PATIENCE));
+    log.line("later");
+    assert!(writer.flush(PATIENCE));
+    let text = fs::read_to_string(path).unwrap();
+    let told: Vec<u64> = text
+        .lines()
+        .filter_map(|line| line.strip_suffix(" lines dropped")?.rsplit(' ').next()?.parse().ok())
+        .collect();
+    let dropped: u64 = told.iter().sum();
+    let written = (text.lines().count() - told.len() - 1) as u64;
+    assert!(dropped > 0);
+    assert_eq!(written + dropped, 5_000);
+    assert!(text.ends_with("Z later\n"));
+}
+
+#[tokio::test]
+async fn a_flood_without_a_line_end_keeps_memory_flat() {
+    let home = tempfile::tempdir().unwrap();
+    let writer = LogWriter::start().unwrap();
+    let log = writer.open(home.path().join("x.log"), plain());
+    let before = resident();
+    log.drain(tokio::io::repeat(b'x').take(128 << 20)).await;
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 16 * 1024, "grew by {grown} KiB");
+    assert!(log.tail(usize::MAX).iter().map(|line| line.text.len()).sum::<usize>() <= TAIL_BYTES);
+    assert!(writer.flush(PATIENCE));
+    let on_disk: u64 = files(home.path()).iter().map(|(_, size)| size).sum();
+    assert!(on_disk <= file::FILES as u64 * file::MAX_FILE);
+}
+
+/// Resident memory of this process in KiB.
+fn resident() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}

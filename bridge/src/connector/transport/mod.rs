@@ -1,0 +1,25 @@
+//! Ways to speak to an upstream, under the SDK's service layer.
+//!
+//! `carrier` lets raw results pass through the SDK's types; `stdio` frames messages over a child's pipes; `http` posts them. Nothing
+//! here decides when to connect or what a failure means for the connector.
+
+pub mod carrier;
+mod framing;
+mod http;
+mod peek;
+mod stats;
+pub mod stdio;
+
+pub use carrier::Method;
+pub use http::{HttpClient, HttpClientError};
+pub use stats::{CloseCause, Counts, TransportStats};
+pub use stdio::StdioTransport;
+
+/// Code of the error answer that a transport makes up when an upstream's answer is over its size bound. Never on the wire.
+pub const FRAME_TOO_LARGE: i32 = -32098;
+
+/// Code of the error answer that a transport makes up when an upstream's answer cannot be read. Never on the wire.
+pub const BROKEN_ANSWER: i32 = -32097;
+
+/// The longest message that is accepted, in bytes.
+pub const MAX_FRAME: usize = 16 * 1024 * 1024;
