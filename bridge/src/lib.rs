@@ -8,6 +8,7 @@ pub mod config;
 pub mod connector;
 pub mod error;
 pub mod event;
+pub mod home;
 pub mod http;
 pub mod ids;
 pub mod settings;

@@ -1,1 +1,28 @@
 //! The loopback API: gate, routes and events over TCP and the local socket.
+//!
+//! From the outside in: `server` listens, `connection` speaks HTTP with one client and lets `gate` and `peer` refuse
+//! before anything is routed, `routes` is the table of what there is. Decides nothing about connectors: every route is
+//! one operation of [`Api`].
+
+mod api;
+mod body;
+mod connection;
+mod events;
+mod extract;
+mod gate;
+mod manage;
+mod peer;
+mod port;
+mod respond;
+mod routes;
+mod server;
+mod servers;
+mod tools;
+mod wire;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod negative;
+
+pub use server::{Limits, ServeOptions, serve};

@@ -1,0 +1,87 @@
+//! The operations that the routes need, and nothing more.
+
+use std::{future::Future, sync::Arc};
+
+use serde_json::{Map, Value};
+use tokio::sync::broadcast;
+
+use crate::{
+    bridge::{BridgeHandle, CallRequest, Caller, ResultPiece},
+    config::AutoApprove,
+    error::ApiError,
+    event::Numbered,
+    ids::ConnectorId,
+    snapshot::{CallAnswer, ConnectorDetail, ConnectorView, Snapshot},
+    tools::ToolList,
+};
+
+/// What stands behind the routes: the bridge, or a recorder in tests. Each method is [`BridgeHandle`]'s of that name.
+pub(super) trait Api: Clone + Send + Sync + 'static {
+    fn snapshot(&self) -> Arc<Snapshot>;
+    fn tools(&self) -> Arc<ToolList>;
+    fn events(&self, last: Option<u64>) -> (Vec<Numbered>, broadcast::Receiver<Numbered>);
+    fn call(&self, caller: Caller, request: CallRequest) -> impl Answer<CallAnswer>;
+    fn result(&self, caller: Caller, id: String, offset: u64, limit: u64) -> impl Answer<ResultPiece>;
+    fn connector(&self, id: String) -> impl Answer<ConnectorDetail>;
+    fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> impl Answer<ConnectorView>;
+    fn set_enabled(&self, id: ConnectorId, enabled: bool) -> impl Answer<()>;
+    fn set_auto_approve(&self, id: ConnectorId, value: AutoApprove) -> impl Answer<()>;
+    fn remove(&self, id: ConnectorId) -> impl Answer<()>;
+    fn reconnect(&self, id: ConnectorId) -> impl Answer<(ConnectorView, bool)>;
+    fn log_tail(&self, id: ConnectorId, lines: usize) -> impl Answer<Vec<String>>;
+}
+
+/// What an operation comes to. Dropping it gives the operation up.
+pub(super) trait Answer<T>: Future<Output = Result<T, ApiError>> + Send {}
+
+impl<T, F: Future<Output = Result<T, ApiError>> + Send> Answer<T> for F {}
+
+impl Api for BridgeHandle {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot()
+    }
+
+    fn tools(&self) -> Arc<ToolList> {
+        self.tools()
+    }
+
+    fn events(&self, last: Option<u64>) -> (Vec<Numbered>, broadcast::Receiver<Numbered>) {
+        self.events(last)
+    }
+
+    fn call(&self, caller: Caller, request: CallRequest) -> impl Answer<CallAnswer> {
+        self.call(caller, request)
+    }
+
+    fn result(&self, caller: Caller, id: String, offset: u64, limit: u64) -> impl Answer<ResultPiece> {
+        self.result(caller, id, offset, limit)
+    }
+
+    fn connector(&self, id: String) -> impl Answer<ConnectorDetail> {
+        self.connector(id)
+    }
+
+    fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> impl Answer<ConnectorView> {
+        self.add(id, entry)
+    }
+
+    fn set_enabled(&self, id: ConnectorId, enabled: bool) -> impl Answer<()> {
+        self.set_enabled(id, enabled)
+    }
+
+    fn set_auto_approve(&self, id: ConnectorId, value: AutoApprove) -> impl Answer<()> {
+        self.set_auto_approve(id, value)
+    }
+
+    fn remove(&self, id: ConnectorId) -> impl Answer<()> {
+        self.remove(id)
+    }
+
+    fn reconnect(&self, id: ConnectorId) -> impl Answer<(ConnectorView, bool)> {
+        self.reconnect(id)
+    }
+
+    fn log_tail(&self, id: ConnectorId, lines: usize) -> impl Answer<Vec<String>> {
+        self.log_tail(id, lines)
+    }
+}

@@ -1,0 +1,122 @@
+//! What happens, as server-sent events.
+
+use std::{collections::VecDeque, time::Duration};
+
+use axum::{body::Body, extract::State, response::Response};
+use bytes::Bytes;
+use futures::stream;
+use http::{HeaderMap, HeaderValue, header};
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    api::Api,
+    extract::{Asker, Refused},
+    routes::Routes,
+};
+use crate::{bridge::Caller, error::ApiError, event::Numbered};
+
+/// How often a quiet stream shows that it lives.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+pub(super) async fn stream<A: Api>(
+    State(routes): State<Routes<A>>,
+    Asker(caller): Asker,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let last = last_event_id(&headers)?;
+    let (kept, live) = routes.api.events(last.map(|_| 0));
+    let reader = Reader {
+        caller,
+        missed: after(last, kept),
+        live,
+        closing: routes.closing,
+    };
+    let chunks = stream::unfold(reader, |mut reader| async move {
+        reader
+            .next()
+            .await
+            .map(|chunk| (Ok::<_, std::convert::Infallible>(chunk), reader))
+    });
+    let mut response = Response::new(Body::from_stream(chunks));
+    let kind = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
+    let Some(value) = headers.get("last-event-id") else {
+        return Ok(None);
+    };
+    match value.to_str().map(str::parse) {
+        Ok(Ok(id)) => Ok(Some(id)),
+        _ => Err(ApiError::bad_request(
+            "The Last-Event-ID header has to be the id of an event.",
+        )),
+    }
+}
+
+/// What the client has not seen. An id that was not reached yet is of an earlier run: then all of this run is new.
+fn after(last: Option<u64>, mut kept: Vec<Numbered>) -> VecDeque<Numbered> {
+    if let (Some(last), Some(newest)) = (last, kept.last())
+        && last <= newest.id
+    {
+        kept.retain(|event| event.id > last);
+    }
+    kept.into()
+}
+
+/// One listening client. The queue behind `live` is bounded; whoever falls behind is sent away and may resume.
+struct Reader {
+    caller: Caller,
+    missed: VecDeque<Numbered>,
+    live: broadcast::Receiver<Numbered>,
+    closing: CancellationToken,
+}
+
+impl Reader {
+    /// The next piece of the stream; `None` ends it.
+    async fn next(&mut self) -> Option<Bytes> {
+        while let Some(event) = self.missed.pop_front() {
+            if let Some(text) = self.text_of(&event) {
+                return Some(text);
+            }
+        }
+        let quiet = tokio::time::sleep(KEEP_ALIVE);
+        let mut quiet = std::pin::pin!(quiet);
+        loop {
+            let event = tokio::select! {
+                () = self.closing.cancelled() => return None,
+                () = &mut quiet => return Some(Bytes::from_static(b":\n\n")),
+                event = self.live.recv() => event,
+            };
+            match event {
+                Ok(event) => {
+                    if let Some(text) = self.text_of(&event) {
+                        return Some(text);
+                    }
+                }
+                Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// Nothing for an event that is not this caller's to see.
+    fn text_of(&self, numbered: &Numbered) -> Option<Bytes> {
+        let may_see = match self.caller {
+            Caller::Owner => true,
+            Caller::WalkIn => numbered
+                .event
+                .caller()
+                .is_none_or(|caller| caller == self.caller.label()),
+        };
+        if !may_see {
+            return None;
+        }
+        let data = serde_json::to_string(&numbered.event)
+            .inspect_err(|error| tracing::error!("an event could not be written as JSON: {error}"))
+            .ok()?;
+        let (id, name) = (numbered.id, numbered.event.name());
+        Some(format!("id: {id}\nevent: {name}\ndata: {data}\n\n").into())
+    }
+}

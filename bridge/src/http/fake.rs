@@ -1,0 +1,442 @@
+//! For tests: an [`Api`] that records what it is asked to do, a server on real sockets in front of it, and a client
+//! that sends exactly the bytes it is given.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::TcpStream,
+    sync::{broadcast, mpsc, watch},
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Limits, ServeOptions,
+    api::{Answer, Api},
+    routes,
+    server::serve_router,
+};
+use crate::{
+    bridge::{CallRequest, Caller, ResultPiece},
+    config::AutoApprove,
+    error::{ApiError, Code},
+    event::{EventLog, Numbered},
+    home::{Home, HomeLock},
+    ids::{ConnectorId, ExposedName, ToolName},
+    snapshot::{
+        ApiView, AuthState, AuthView, CallAnswer, ConfigView, ConnectionView, ConnectorDetail, ConnectorView,
+        Readiness, RejectedTool, Snapshot, Status, ToolHints, ToolView, TransportKind,
+    },
+    tools::{Listing, Offer, Tool, ToolList},
+};
+
+/// Must appear nowhere but with the owner.
+pub(super) const PRIVATE: &str = "PRIVATE-SENTINEL";
+
+/// A tool that never answers by itself.
+pub(super) const HANG: &str = "hang";
+
+/// A tool whose call panics.
+pub(super) const BROKEN: &str = "broken";
+
+/// A tool whose answer is 8 MiB.
+pub(super) const HUGE: &str = "huge";
+
+#[derive(Clone)]
+pub(super) struct FakeApi {
+    done: Arc<Mutex<Vec<String>>>,
+    pub(super) log: Arc<EventLog>,
+    /// Told when a hanging call begins and when it is dropped.
+    hangs: mpsc::UnboundedSender<&'static str>,
+}
+
+impl FakeApi {
+    pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<&'static str>) {
+        let (hangs, told) = mpsc::unbounded_channel();
+        let api = Self {
+            done: Arc::default(),
+            log: Arc::default(),
+            hangs,
+        };
+        (api, told)
+    }
+
+    /// What was asked for since the last time.
+    pub(super) fn take_done(&self) -> Vec<String> {
+        std::mem::take(&mut self.done.lock().unwrap())
+    }
+
+    fn did(&self, what: impl Into<String>) {
+        self.done.lock().unwrap().push(what.into());
+    }
+}
+
+pub(super) fn view(id: &str) -> ConnectorView {
+    ConnectorView {
+        id: id.into(),
+        name: "Files".into(),
+        description: "Files on this computer".into(),
+        transport: TransportKind::Stdio,
+        summary: PRIVATE.into(),
+        enabled: true,
+        status: Status::Sleeping,
+        tools: 1,
+        action: None,
+        error: None,
+        error_detail: Some(PRIVATE.into()),
+        progress: None,
+        auth: AuthView { state: AuthState::None },
+        connection: ConnectionView {
+            generation: 1,
+            sequence: 2,
+            since: 3,
+            observed_at: 4,
+            era: None,
+            protocol: None,
+            retry: None,
+            readiness: Readiness::Unknown,
+        },
+        used_at: None,
+    }
+}
+
+fn exposed(connector: &str, tool: &str) -> ExposedName {
+    ExposedName::new(format!("mcp__{connector}__{tool}"))
+}
+
+fn tool_view(connector: &str, tool: &str, enabled: bool, auto_approved: bool) -> ToolView {
+    ToolView {
+        name: ToolName::new(tool),
+        exposed_name: exposed(connector, tool),
+        title: None,
+        description: "d".into(),
+        input_schema: json!({"type": "object"}),
+        hints: ToolHints::default(),
+        enabled,
+        auto_approved,
+    }
+}
+
+fn offer(connector: &str, tool: &str) -> Offer {
+    let raw = json!({
+        "name": tool,
+        "title": "T",
+        "description": "d",
+        "inputSchema": {},
+        "outputSchema": {"type": "object"},
+        "annotations": {"readOnlyHint": true},
+        "_meta": {"x": 1},
+    });
+    Offer {
+        server: ConnectorId::parse(connector).unwrap(),
+        tool: Arc::new(Tool {
+            name: ToolName::new(tool),
+            title: Some("T".into()),
+            description: "d".into(),
+            input_schema: Map::new(),
+            hints: ToolHints::default(),
+            raw,
+        }),
+        listing: Listing::Listed,
+    }
+}
+
+impl Api for FakeApi {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::new(Snapshot {
+            version: "0".into(),
+            api: ApiView::Starting { port: 0 },
+            config: ConfigView {
+                path: String::new(),
+                is_default: true,
+                notices: Vec::new(),
+            },
+            connectors: vec![view("files"), view("other")],
+        })
+    }
+
+    fn tools(&self) -> Arc<ToolList> {
+        let offers = [("files", "read"), ("files", "write"), ("other", "read")];
+        let offers = offers.map(|(connector, tool)| offer(connector, tool));
+        Arc::new(ToolList::build(offers.into()))
+    }
+
+    fn events(&self, last: Option<u64>) -> (Vec<Numbered>, broadcast::Receiver<Numbered>) {
+        self.log.subscribe(last)
+    }
+
+    fn call(&self, caller: Caller, request: CallRequest) -> impl Answer<CallAnswer> {
+        struct Told(mpsc::UnboundedSender<&'static str>);
+        impl Drop for Told {
+            fn drop(&mut self) {
+                let _ = self.0.send("dropped");
+            }
+        }
+        let api = self.clone();
+        async move {
+            let input = Value::Object(request.input).to_string();
+            api.did(format!(
+                "call {} {} {input} {:?}",
+                caller.label(),
+                request.name,
+                request.timeout
+            ));
+            if request.name == HANG {
+                let _told = Told(api.hangs.clone());
+                let _ = api.hangs.send("begun");
+                std::future::pending::<()>().await;
+            }
+            assert_ne!(request.name, BROKEN);
+            if request.name == "unknown" {
+                return Err(ApiError::new(Code::UnknownTool, "There is no such tool."));
+            }
+            Ok(CallAnswer {
+                ok: true,
+                content: Vec::new(),
+                text: if request.name == HUGE {
+                    "x".repeat(8 << 20)
+                } else {
+                    "done".into()
+                },
+                structured: None,
+                error: None,
+                code: None,
+                server: ConnectorId::parse("files").unwrap(),
+                tool: ToolName::new("read"),
+                duration_ms: 1,
+                truncated: false,
+                result_id: None,
+            })
+        }
+    }
+
+    async fn result(&self, caller: Caller, id: String, offset: u64, limit: u64) -> Result<ResultPiece, ApiError> {
+        self.did(format!("result {} {id} {offset} {limit}", caller.label()));
+        Ok(ResultPiece {
+            text: "äb".into(),
+            offset,
+            total: 10,
+        })
+    }
+
+    async fn connector(&self, id: String) -> Result<ConnectorDetail, ApiError> {
+        if !matches!(id.as_str(), "files" | "other") {
+            return Err(ApiError::new(
+                Code::UnknownServer,
+                format!("There is no connector {id:?}."),
+            ));
+        }
+        Ok(ConnectorDetail {
+            connector: view(&id),
+            tools: vec![
+                tool_view(&id, "read", true, true),
+                tool_view(&id, "write", true, false),
+                tool_view(&id, "erase", false, true),
+            ],
+            rejected: vec![RejectedTool {
+                name: "#3".into(),
+                reason: "It has no name.".into(),
+            }],
+            entry: PRIVATE.into(),
+        })
+    }
+
+    async fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> Result<ConnectorView, ApiError> {
+        self.did(format!("add {id} {}", Value::Object(entry)));
+        Ok(view(id.as_str()))
+    }
+
+    async fn set_enabled(&self, id: ConnectorId, enabled: bool) -> Result<(), ApiError> {
+        self.did(format!("set_enabled {id} {enabled}"));
+        Ok(())
+    }
+
+    async fn set_auto_approve(&self, id: ConnectorId, value: AutoApprove) -> Result<(), ApiError> {
+        self.did(format!("set_auto_approve {id} {value:?}"));
+        Ok(())
+    }
+
+    async fn remove(&self, id: ConnectorId) -> Result<(), ApiError> {
+        self.did(format!("remove {id}"));
+        Ok(())
+    }
+
+    async fn reconnect(&self, id: ConnectorId) -> Result<(ConnectorView, bool), ApiError> {
+        self.did(format!("reconnect {id}"));
+        Ok((view(id.as_str()), true))
+    }
+
+    async fn log_tail(&self, id: ConnectorId, lines: usize) -> Result<Vec<String>, ApiError> {
+        self.did(format!("log_tail {id} {lines}"));
+        Ok(vec![PRIVATE.into()])
+    }
+}
+
+/// A server over a [`FakeApi`] in a home of its own.
+pub(super) struct Running {
+    pub(super) api: FakeApi,
+    pub(super) hangs: mpsc::UnboundedReceiver<&'static str>,
+    pub(super) address: SocketAddr,
+    pub(super) lock: Arc<HomeLock>,
+    pub(super) shutdown: CancellationToken,
+    pub(super) task: JoinHandle<()>,
+    _folder: TempDir,
+}
+
+impl Running {
+    pub(super) async fn start() -> Self {
+        Self::start_with(Limits::default()).await
+    }
+
+    pub(super) async fn start_with(limits: Limits) -> Self {
+        let (folder, lock) = home();
+        let (api, hangs) = FakeApi::new();
+        let shutdown = CancellationToken::new();
+        let (state, mut watched) = watch::channel(ApiView::Starting { port: 0 });
+        let router = routes::router(api.clone(), shutdown.clone());
+        let options = ServeOptions {
+            port: 0,
+            lock: lock.clone(),
+            socket_caller: Caller::Owner,
+            limits,
+        };
+        let task = tokio::spawn(serve_router(router, options, state, shutdown.clone()));
+        let port = listening(&mut watched).await;
+        Self {
+            api,
+            hangs,
+            address: SocketAddr::from(([127, 0, 0, 1], port)),
+            lock,
+            shutdown,
+            task,
+            _folder: folder,
+        }
+    }
+
+    /// Sends these bytes on a connection of their own and reads one answer.
+    pub(super) async fn ask(&self, bytes: impl AsRef<[u8]>) -> Reply {
+        let mut stream = self.connect().await;
+        // A refusal may close the connection while the rest is on its way.
+        let _ = stream.write_all(bytes.as_ref()).await;
+        Reply::read(&mut stream).await
+    }
+
+    pub(super) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    #[cfg(unix)]
+    pub(super) async fn connect_local(&self) -> tokio::net::UnixStream {
+        tokio::net::UnixStream::connect(self.lock.home().socket_path())
+            .await
+            .unwrap()
+    }
+
+    pub(super) async fn stop(self) {
+        self.shutdown.cancel();
+        self.task.await.unwrap();
+    }
+}
+
+pub(super) fn home() -> (TempDir, Arc<HomeLock>) {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path()).unwrap();
+    home.prepare().unwrap();
+    let lock = Arc::new(home.lock("test").unwrap());
+    (folder, lock)
+}
+
+/// Waits until the port is bound.
+pub(super) async fn listening(state: &mut watch::Receiver<ApiView>) -> u16 {
+    let is_bound = |view: &ApiView| matches!(view, ApiView::Listening { .. });
+    match &*state.wait_for(is_bound).await.unwrap() {
+        ApiView::Listening { port } => *port,
+        ApiView::Starting { .. } | ApiView::PortTaken { .. } => unreachable!(),
+    }
+}
+
+pub(super) fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+}
+
+pub(super) fn post(path: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// One HTTP answer, as far as it came.
+#[derive(Debug)]
+pub(super) struct Reply {
+    /// 0 = the connection ended without one.
+    pub(super) status: u16,
+    pub(super) head: String,
+    pub(super) body: String,
+}
+
+impl Reply {
+    pub(super) async fn read(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> Self {
+        let read = async {
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") {
+                match stream.read(&mut byte).await {
+                    Ok(1) => head.push(byte[0]),
+                    Ok(_) | Err(_) => break,
+                }
+            }
+            let head = String::from_utf8(head).unwrap().to_lowercase();
+            let status = head.get(9..12).and_then(|code| code.parse().ok()).unwrap_or(0);
+            let length = head
+                .split("\r\n")
+                .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok())
+                .unwrap_or(0);
+            let mut body = Vec::new();
+            let _ = stream.take(length).read_to_end(&mut body).await;
+            let body = String::from_utf8(body).unwrap();
+            Self { status, head, body }
+        };
+        tokio::time::timeout(Duration::from_secs(20), read)
+            .await
+            .expect("an answer in time")
+    }
+
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error} in {self:?}"))
+    }
+
+    /// Checks what every refusal looks like and gives its code.
+    #[track_caller]
+    pub(super) fn refusal(&self) -> String {
+        let body = self.json();
+        assert_eq!(body["ok"], false, "{self:?}");
+        assert!(
+            body["error"].as_str().is_some_and(|error| !error.is_empty()),
+            "{self:?}"
+        );
+        self.assert_common_headers();
+        body["code"].as_str().unwrap().to_owned()
+    }
+
+    #[track_caller]
+    pub(super) fn assert_common_headers(&self) {
+        for line in [
+            "x-content-type-options: nosniff",
+            "cache-control: no-store",
+            "content-security-policy: default-src 'none'; frame-ancestors 'none'",
+            "cross-origin-resource-policy: same-origin",
+            "referrer-policy: no-referrer",
+        ] {
+            assert!(self.head.contains(line), "{line} is missing in {self:?}");
+        }
+        assert!(!self.head.contains("access-control-"), "{self:?}");
+    }
+}

@@ -1,0 +1,136 @@
+//! Changing which connectors there are: the owner's.
+
+use axum::{extract::State, response::Response};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{
+    api::Api,
+    extract::{Json, Owner, Refused, existing_id},
+    respond,
+    routes::Routes,
+    servers::Server,
+};
+use crate::{bridge::Caller, config::AutoApprove, error::ApiError, ids::ConnectorId, snapshot::ConnectorView};
+
+/// `{"ok":true}`
+#[derive(Serialize)]
+struct Done {
+    ok: bool,
+}
+
+const DONE: Done = Done { ok: true };
+
+#[derive(Serialize)]
+struct Outcome<'a> {
+    ok: bool,
+    server: Server<'a>,
+    /// Whether an attempt that was waited for completed its discovery.
+    verified: bool,
+}
+
+impl<'a> Outcome<'a> {
+    fn of(view: &'a ConnectorView, verified: bool) -> Self {
+        Self {
+            ok: true,
+            server: Server::for_caller(&Caller::Owner, view),
+            verified,
+        }
+    }
+}
+
+/// The body is the entry with its id among its members.
+pub(super) async fn add<A: Api>(
+    State(routes): State<Routes<A>>,
+    _: Owner,
+    Json(mut entry): Json<Map<String, Value>>,
+) -> Result<Response, Refused> {
+    let id = match entry.shift_remove("id") {
+        Some(Value::String(id)) => {
+            ConnectorId::parse(&id).map_err(|error| ApiError::bad_request(format!("{error}.")))?
+        }
+        Some(_) => return Err(Refused(ApiError::bad_request("The member id has to be a text."))),
+        None => {
+            return Err(Refused(ApiError::bad_request(
+                "The member id is missing: how the connector is called.",
+            )));
+        }
+    };
+    let view = routes.api.add(id, entry).await?;
+    Ok(respond::json(&Outcome::of(&view, false)))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ToggleBody {
+    id: String,
+    enabled: bool,
+}
+
+pub(super) async fn toggle<A: Api>(
+    State(routes): State<Routes<A>>,
+    _: Owner,
+    Json(body): Json<ToggleBody>,
+) -> Result<Response, Refused> {
+    routes.api.set_enabled(existing_id(&body.id)?, body.enabled).await?;
+    Ok(respond::json(&DONE))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AutoApproveBody {
+    id: String,
+    auto_approve: Value,
+}
+
+pub(super) async fn auto_approve<A: Api>(
+    State(routes): State<Routes<A>>,
+    _: Owner,
+    Json(body): Json<AutoApproveBody>,
+) -> Result<Response, Refused> {
+    let id = existing_id(&body.id)?;
+    let value = read_auto_approve(body.auto_approve).ok_or_else(|| {
+        ApiError::bad_request("The member auto_approve has to be true, false or a list of tool patterns.")
+    })?;
+    routes.api.set_auto_approve(id, value).await?;
+    Ok(respond::json(&DONE))
+}
+
+fn read_auto_approve(value: Value) -> Option<AutoApprove> {
+    match value {
+        Value::Bool(true) => Some(AutoApprove::All),
+        Value::Bool(false) => Some(AutoApprove::None),
+        Value::Array(items) => {
+            let texts = items.into_iter().map(|item| match item {
+                Value::String(pattern) => Some(pattern),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+            });
+            texts.collect::<Option<_>>().map(AutoApprove::Patterns)
+        }
+        Value::Null | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct IdBody {
+    id: String,
+}
+
+pub(super) async fn remove<A: Api>(
+    State(routes): State<Routes<A>>,
+    _: Owner,
+    Json(body): Json<IdBody>,
+) -> Result<Response, Refused> {
+    routes.api.remove(existing_id(&body.id)?).await?;
+    Ok(respond::json(&DONE))
+}
+
+pub(super) async fn reconnect<A: Api>(
+    State(routes): State<Routes<A>>,
+    _: Owner,
+    Json(body): Json<IdBody>,
+) -> Result<Response, Refused> {
+    let (view, verified) = routes.api.reconnect(existing_id(&body.id)?).await?;
+    Ok(respond::json(&Outcome::of(&view, verified)))
+}

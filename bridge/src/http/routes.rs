@@ -1,0 +1,217 @@
+//! What there is: one table, from which the router is built, and the routes that are about calls.
+
+use std::time::Duration;
+
+use axum::{
+    Router,
+    extract::State,
+    handler::Handler,
+    response::Response,
+    routing::{MethodFilter, MethodRouter, on},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    api::Api,
+    events,
+    extract::{Asker, Json, Name, Params, Refused},
+    manage, respond, servers, tools,
+};
+use crate::{
+    bridge::{CallRequest, ResultPiece},
+    error::{ApiError, Code},
+};
+
+/// What every handler can reach.
+#[derive(Clone)]
+pub(super) struct Routes<A> {
+    pub(super) api: A,
+    /// Cancelled when the server closes; streams end then.
+    pub(super) closing: CancellationToken,
+}
+
+/// One line of the table.
+pub(super) struct Route<A> {
+    pub(super) method: MethodFilter,
+    pub(super) path: &'static str,
+    handler: fn(MethodFilter) -> MethodRouter<Routes<A>>,
+}
+
+const GET: MethodFilter = MethodFilter::GET;
+const POST: MethodFilter = MethodFilter::POST;
+
+impl<A: Api> Routes<A> {
+    /// Everything that is served. Bodies are limited by path in `gate`. Where an action stands in the place of a
+    /// connector's id, [`action`] keeps the connector of that id readable.
+    pub(super) const TABLE: &'static [Route<A>] = &[
+        Route::new(GET, "/healthz", |method| on(method, health)),
+        Route::new(GET, "/mcp/tools", |method| on(method, tools::list::<A>)),
+        Route::new(POST, "/mcp/call", |method| on(method, call::<A>)),
+        Route::new(GET, "/mcp/results/{id}", |method| on(method, result::<A>)),
+        Route::new(GET, "/mcp/servers", |method| on(method, servers::list::<A>)),
+        Route::new(GET, "/mcp/servers/{id}", |method| on(method, servers::one::<A>)),
+        Route::new(GET, "/mcp/servers/{id}/log", |method| on(method, servers::log::<A>)),
+        Route::new(GET, "/mcp/auto-approved", |method| {
+            on(method, tools::auto_approved::<A>)
+        }),
+        Route::new(POST, "/mcp/servers/add", |method| action(method, manage::add::<A>)),
+        Route::new(POST, "/mcp/servers/toggle", |method| {
+            action(method, manage::toggle::<A>)
+        }),
+        Route::new(POST, "/mcp/servers/auto-approve", |method| {
+            action(method, manage::auto_approve::<A>)
+        }),
+        Route::new(POST, "/mcp/servers/remove", |method| {
+            action(method, manage::remove::<A>)
+        }),
+        Route::new(POST, "/mcp/servers/reconnect", |method| {
+            action(method, manage::reconnect::<A>)
+        }),
+        Route::new(GET, "/mcp/events", |method| on(method, events::stream::<A>)),
+    ];
+}
+
+impl<A> Route<A> {
+    const fn new(
+        method: MethodFilter,
+        path: &'static str,
+        handler: fn(MethodFilter) -> MethodRouter<Routes<A>>,
+    ) -> Self {
+        Self { method, path, handler }
+    }
+}
+
+fn action<A: Api, H, T>(method: MethodFilter, handler: H) -> MethodRouter<Routes<A>>
+where
+    H: Handler<T, Routes<A>>,
+    T: 'static,
+{
+    on(method, handler).get(servers::one::<A>)
+}
+
+/// The router over this API. Answers every request, unknown ones too, in the API's shape.
+pub(super) fn router<A: Api>(api: A, closing: CancellationToken) -> Router {
+    Routes::<A>::TABLE
+        .iter()
+        .fold(Router::new(), |router, route| {
+            router.route(route.path, (route.handler)(route.method))
+        })
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .with_state(Routes { api, closing })
+}
+
+/// The refusal of a path that is none of the table's.
+pub(super) fn nothing_here() -> ApiError {
+    ApiError::new(
+        Code::NotFound,
+        "There is nothing at this path. GET /mcp/tools lists the tools, GET /mcp/servers the connectors.",
+    )
+}
+
+async fn not_found() -> Refused {
+    Refused(nothing_here())
+}
+
+/// axum adds `Allow`.
+async fn method_not_allowed() -> Refused {
+    Refused(ApiError::new(
+        Code::MethodNotAllowed,
+        "This path does not answer that method; the Allow header names those it does.",
+    ))
+}
+
+async fn health() -> Response {
+    respond::json_bytes(bytes::Bytes::from_static(b"{\"ok\":true}"))
+}
+
+/// The longest time-out a caller may ask for, in milliseconds.
+const LONGEST_TIMEOUT_MS: u64 = 3_600_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallBody {
+    name: String,
+    #[serde(default)]
+    input: Option<Map<String, Value>>,
+    #[serde(default)]
+    timeout_ms: Option<u64>,
+}
+
+async fn call<A: Api>(
+    State(routes): State<Routes<A>>,
+    Asker(caller): Asker,
+    Json(body): Json<CallBody>,
+) -> Result<Response, Refused> {
+    if body
+        .timeout_ms
+        .is_some_and(|ms| !(1..=LONGEST_TIMEOUT_MS).contains(&ms))
+    {
+        return Err(Refused(ApiError::bad_request(format!(
+            "timeout_ms has to be between 1 and {LONGEST_TIMEOUT_MS} (one hour)."
+        ))));
+    }
+    let request = CallRequest {
+        name: body.name,
+        input: body.input.unwrap_or_default(),
+        timeout: body.timeout_ms.map(Duration::from_millis),
+    };
+    let answer = routes.api.call(caller, request).await?;
+    Ok(respond::json(&answer))
+}
+
+/// Characters of a large result in one answer, unless asked otherwise, and at most.
+const DEFAULT_PIECE: u64 = 50_000;
+const LARGEST_PIECE: u64 = 200_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PieceParams {
+    #[serde(default)]
+    offset: u64,
+    limit: Option<u64>,
+}
+
+/// Offsets and lengths are in characters; `next_offset` is missing at the end.
+#[derive(Serialize)]
+struct Piece {
+    text: String,
+    offset: u64,
+    total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+}
+
+async fn result<A: Api>(
+    State(routes): State<Routes<A>>,
+    Asker(caller): Asker,
+    Name(id): Name,
+    Params(params): Params<PieceParams>,
+) -> Result<Response, Refused> {
+    let limit = params.limit.unwrap_or(DEFAULT_PIECE);
+    if !(1..=LARGEST_PIECE).contains(&limit) {
+        return Err(Refused(ApiError::bad_request(format!(
+            "limit has to be between 1 and {LARGEST_PIECE} characters."
+        ))));
+    }
+    let piece = routes.api.result(caller, id, params.offset, limit).await?;
+    Ok(respond::json(&Piece::from(piece)))
+}
+
+impl From<ResultPiece> for Piece {
+    fn from(piece: ResultPiece) -> Self {
+        let length = piece.text.chars().count() as u64;
+        let next = piece.offset.saturating_add(length);
+        Self {
+            next_offset: (length > 0 && next < piece.total).then_some(next),
+            text: piece.text,
+            offset: piece.offset,
+            total: piece.total,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

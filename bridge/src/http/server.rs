@@ -1,0 +1,348 @@
+//! Listens: binds the loopback port and the local socket, counts connections, ends them in order.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::Router;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    connection::{self, Lane, Visit},
+    gate::Door,
+    peer::{Peer, PeerLookup},
+    port, routes,
+};
+use crate::{
+    bridge::{BridgeHandle, Caller},
+    home::{ApiFile, HomeLock},
+    snapshot::ApiView,
+};
+
+/// Deadlines and bounds of the loopback API. The defaults are the product's; tests shorten them.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// For the whole head of a request, and how long a connection may stay idle.
+    pub header: Duration,
+    /// For the whole body of a request.
+    pub body: Duration,
+    /// How long a client may leave an answer unread.
+    pub write_stall: Duration,
+    /// How long a client that was refused may go on sending before the connection is cut.
+    pub last_words: Duration,
+    /// For answers that are under way at the end.
+    pub drain: Duration,
+    /// Connections on the loopback port at once. Not split by program: who is at the other end of a connection costs
+    /// a search through all processes on the systems known.
+    pub connections: usize,
+    /// More of them, on which only a sign-in may come back.
+    pub callback_connections: usize,
+    /// Connections on the local socket at once.
+    pub socket_connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            header: Duration::from_secs(5),
+            body: Duration::from_secs(10),
+            write_stall: Duration::from_secs(30),
+            last_words: Duration::from_secs(1),
+            drain: Duration::from_secs(1),
+            connections: 512,
+            callback_connections: 16,
+            socket_connections: 64,
+        }
+    }
+}
+
+/// What [`serve`] needs to know.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// On 127.0.0.1; 0 = any free one.
+    pub port: u16,
+    /// Proof that this process is the bridge of its home: it may replace a socket that was left behind.
+    pub lock: Arc<HomeLock>,
+    /// Whom the local socket's clients count as.
+    pub socket_caller: Caller,
+    pub limits: Limits,
+}
+
+/// Serves the API over the loopback port and the local socket until `shutdown` is cancelled and what was under way is
+/// answered or [`Limits::drain`] is over.
+///
+/// A port that is taken is told in `api_state` and tried again, never exchanged for another one; meanwhile the local
+/// socket works. `connect/api.json` is there exactly while the port is bound. A local socket that cannot be made is
+/// logged and missing there.
+pub async fn serve(
+    handle: BridgeHandle,
+    options: ServeOptions,
+    api_state: watch::Sender<ApiView>,
+    shutdown: CancellationToken,
+) {
+    let router = routes::router(handle, shutdown.clone());
+    serve_router(router, options, api_state, shutdown).await;
+}
+
+/// [`serve`] over any router.
+pub(super) async fn serve_router(
+    router: Router,
+    options: ServeOptions,
+    api_state: watch::Sender<ApiView>,
+    shutdown: CancellationToken,
+) {
+    let house = House {
+        router,
+        limits: options.limits,
+        clients: TaskTracker::new(),
+        closing: shutdown.clone(),
+        cut: CancellationToken::new(),
+    };
+
+    #[cfg(unix)]
+    let socket = local::Socket::open(&options.lock)
+        .inspect_err(|error| tracing::warn!("the local socket could not be opened: {error}"))
+        .ok();
+    #[cfg(unix)]
+    let socket_path = socket.as_ref().map(|socket| socket.path().to_owned());
+    #[cfg(not(unix))]
+    let socket_path = None;
+
+    let loopback = async {
+        let Some((listener, address)) = bind(options.port, &api_state, &shutdown).await else {
+            return;
+        };
+        let api = ApiFile {
+            port: address.port(),
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            socket: socket_path,
+        };
+        if let Err(error) = options.lock.publish(&api) {
+            tracing::warn!("api.json could not be written, so programs cannot find the port: {error}");
+        }
+        api_state.send_replace(ApiView::Listening { port: address.port() });
+        house.accept_tcp(listener, address).await;
+        options.lock.unpublish();
+    };
+    #[cfg(unix)]
+    let socket_clients = async {
+        if let Some(socket) = &socket {
+            house.accept_local(socket, &options.socket_caller).await;
+        }
+    };
+    #[cfg(not(unix))]
+    let socket_clients = std::future::ready(());
+    tokio::join!(loopback, socket_clients);
+    house.close().await;
+}
+
+/// Keeps trying. `None` = shut down before the port was free.
+async fn bind(
+    wanted: u16,
+    api_state: &watch::Sender<ApiView>,
+    shutdown: &CancellationToken,
+) -> Option<(TcpListener, SocketAddr)> {
+    let mut pause = Duration::from_secs(1);
+    loop {
+        let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).await;
+        let error = match bound.and_then(|listener| listener.local_addr().map(|address| (listener, address))) {
+            Ok(bound) => return Some(bound),
+            Err(error) => error,
+        };
+        // Looks through all processes.
+        let message = tokio::task::spawn_blocking(move || port::refusal(wanted, &error))
+            .await
+            .unwrap_or_else(|_| format!("Port {wanted} is in use. It is tried again by itself."));
+        tracing::warn!("{message}");
+        api_state.send_replace(ApiView::PortTaken { port: wanted, message });
+        tokio::select! {
+            () = shutdown.cancelled() => return None,
+            () = tokio::time::sleep(pause) => {}
+        }
+        pause = (pause * 2).min(LONGEST_BIND_PAUSE);
+    }
+}
+
+const LONGEST_BIND_PAUSE: Duration = Duration::from_secs(30);
+
+/// After a failed accept (out of files, mostly): time for connections to end.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Everything that clients of both doors share.
+struct House {
+    router: Router,
+    limits: Limits,
+    clients: TaskTracker,
+    /// No new connections or requests.
+    closing: CancellationToken,
+    /// Whatever still runs ends here.
+    cut: CancellationToken,
+}
+
+impl House {
+    async fn accept_tcp(&self, listener: TcpListener, address: SocketAddr) {
+        let lookup = PeerLookup::for_listener(address);
+        let places = Arc::new(Semaphore::new(self.limits.connections));
+        let spare = Arc::new(Semaphore::new(self.limits.callback_connections));
+        loop {
+            let accepted = tokio::select! {
+                () = self.closing.cancelled() => return,
+                accepted = listener.accept() => accepted,
+            };
+            let (stream, from) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!("a connection could not be taken: {error}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            let Some((place, lane)) = take_place(&places, &spare) else {
+                continue;
+            };
+            let visit = Visit {
+                door: Door::Port(address.port()),
+                peer: peer_of(&stream, from, lookup),
+                lane,
+                caller: Caller::WalkIn,
+            };
+            // Without it an answer may wait for the client's acknowledgement of an earlier one.
+            let _ = stream.set_nodelay(true);
+            self.welcome(stream, visit, place);
+        }
+    }
+
+    #[cfg(unix)]
+    async fn accept_local(&self, socket: &local::Socket, caller: &Caller) {
+        let places = Arc::new(Semaphore::new(self.limits.socket_connections));
+        loop {
+            let place = tokio::select! {
+                () = self.closing.cancelled() => return,
+                place = places.clone().acquire_owned() => place,
+            };
+            let Ok(place) = place else { return };
+            let accepted = tokio::select! {
+                () = self.closing.cancelled() => return,
+                accepted = socket.accept() => accepted,
+            };
+            match accepted {
+                Ok(stream) => {
+                    let visit = Visit {
+                        door: Door::Socket,
+                        peer: super::peer::of_socket(&stream),
+                        lane: Lane::Whole,
+                        caller: caller.clone(),
+                    };
+                    self.welcome(stream, visit, place);
+                }
+                Err(error) => {
+                    tracing::warn!("a connection to the local socket could not be taken: {error}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn welcome<S>(&self, stream: S, visit: Visit, place: OwnedSemaphorePermit)
+    where
+        S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+    {
+        let client = connection::run(stream, visit, self.router.clone(), self.limits, self.closing.clone());
+        let cut = self.cut.clone();
+        self.clients.spawn(async move {
+            cut.run_until_cancelled(client).await;
+            drop(place);
+        });
+    }
+
+    async fn close(self) {
+        self.clients.close();
+        if tokio::time::timeout(self.limits.drain, self.clients.wait())
+            .await
+            .is_err()
+        {
+            self.cut.cancel();
+            self.clients.wait().await;
+        }
+    }
+}
+
+fn take_place(places: &Arc<Semaphore>, spare: &Arc<Semaphore>) -> Option<(OwnedSemaphorePermit, Lane)> {
+    let place = |from: &Arc<Semaphore>| from.clone().try_acquire_owned().ok();
+    place(places)
+        .map(|place| (place, Lane::Whole))
+        .or_else(|| place(spare).map(|place| (place, Lane::CallbackOnly)))
+}
+
+fn peer_of(stream: &TcpStream, from: SocketAddr, lookup: PeerLookup) -> Peer {
+    match stream.local_addr() {
+        Ok(local) => lookup.of(from, local),
+        Err(_) => Peer::Stranger,
+    }
+}
+
+#[cfg(unix)]
+mod local {
+    use std::{
+        fs, io,
+        os::unix::fs::{FileTypeExt, PermissionsExt},
+        path::Path,
+    };
+
+    use tokio::net::{UnixListener, UnixStream};
+
+    use crate::home::{HomeLock, SocketPlace};
+
+    /// The local socket, which goes away with this value.
+    pub(super) struct Socket {
+        listener: UnixListener,
+        place: SocketPlace,
+    }
+
+    impl Socket {
+        /// Replaces what a killed bridge left; that nobody listens there is what the lock proves.
+        pub(super) fn open(lock: &HomeLock) -> io::Result<Self> {
+            let place = lock.socket_place()?;
+            match fs::symlink_metadata(&place.path) {
+                Ok(found) if found.file_type().is_socket() => fs::remove_file(&place.path)?,
+                Ok(_) => {
+                    return Err(io::Error::other(format!(
+                        "{} is in the way and no socket; move it away",
+                        place.path.display()
+                    )));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+            let listener = UnixListener::bind(&place.path)?;
+            fs::set_permissions(&place.path, fs::Permissions::from_mode(0o600))?;
+            Ok(Self { listener, place })
+        }
+
+        pub(super) fn path(&self) -> &Path {
+            &self.place.path
+        }
+
+        pub(super) async fn accept(&self) -> io::Result<UnixStream> {
+            self.listener.accept().await.map(|(stream, _)| stream)
+        }
+    }
+
+    impl Drop for Socket {
+        fn drop(&mut self) {
+            if let Err(error) = fs::remove_file(&self.place.path) {
+                tracing::warn!("could not remove {}: {error}", self.place.path.display());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! Connectors as callers see them. What only the owner may see is left out for everybody else here.
+
+use axum::{extract::State, response::Response};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    api::Api,
+    extract::{Asker, Name, Owner, Params, Refused, existing_id},
+    respond,
+    routes::Routes,
+};
+use crate::{
+    bridge::Caller,
+    error::Action,
+    snapshot::{
+        AuthView, ConnectionView, ConnectorDetail, ConnectorView, Notice, RejectedTool, Status, ToolView, TransportKind,
+    },
+};
+
+/// One connector in an answer.
+#[derive(Serialize)]
+pub(super) struct Server<'a> {
+    id: &'a str,
+    status: Status,
+    /// How many are listed.
+    tools: u32,
+    name: &'a str,
+    description: &'a str,
+    transport: TransportKind,
+    auth: &'a AuthView,
+    connection: &'a ConnectionView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<Action>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    #[serde(flatten)]
+    private: Option<PrivatePart<'a>>,
+}
+
+/// For the owner only: command lines and what an upstream wrote.
+#[derive(Serialize)]
+struct PrivatePart<'a> {
+    enabled: bool,
+    summary: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_detail: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used_at: Option<u64>,
+}
+
+impl<'a> Server<'a> {
+    /// As much of it as this caller may see.
+    pub(super) fn for_caller(caller: &Caller, view: &'a ConnectorView) -> Self {
+        Self {
+            id: &view.id,
+            status: view.status,
+            tools: view.tools,
+            name: &view.name,
+            description: &view.description,
+            transport: view.transport,
+            auth: &view.auth,
+            connection: &view.connection,
+            action: view.action,
+            error: view.error.as_deref(),
+            private: match caller {
+                Caller::WalkIn => None,
+                Caller::Owner => Some(PrivatePart {
+                    enabled: view.enabled,
+                    summary: &view.summary,
+                    error_detail: view.error_detail.as_deref(),
+                    progress: view.progress.as_deref(),
+                    used_at: view.used_at,
+                }),
+            },
+        }
+    }
+}
+
+pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller): Asker) -> Response {
+    #[derive(Serialize)]
+    struct List<'a> {
+        servers: Vec<Server<'a>>,
+        /// Remarks about the file, for the owner only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        notices: Option<&'a [Notice]>,
+    }
+    let snapshot = routes.api.snapshot();
+    let servers = snapshot.connectors.iter().map(|view| Server::for_caller(&caller, view));
+    respond::json(&List {
+        servers: servers.collect(),
+        notices: match caller {
+            Caller::WalkIn => None,
+            Caller::Owner => Some(&snapshot.config.notices),
+        },
+    })
+}
+
+#[derive(Serialize)]
+struct Detail<'a> {
+    server: Server<'a>,
+    tools: Vec<Tool<'a>>,
+    /// Tools that cannot be offered at all.
+    rejected: &'a [RejectedTool],
+    /// The entry as written in the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(flatten)]
+    view: &'a ToolView,
+    /// Why it is not listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden: Option<&'static str>,
+}
+
+pub(super) async fn one<A: Api>(
+    State(routes): State<Routes<A>>,
+    Asker(caller): Asker,
+    Name(id): Name,
+) -> Result<Response, Refused> {
+    let detail = routes.api.connector(id).await?;
+    Ok(respond::json(&Detail {
+        server: Server::for_caller(&caller, &detail.connector),
+        tools: tools(&detail),
+        rejected: &detail.rejected,
+        entry: match caller {
+            Caller::WalkIn => None,
+            Caller::Owner => Some(&detail.entry),
+        },
+    }))
+}
+
+fn tools(detail: &ConnectorDetail) -> Vec<Tool<'_>> {
+    let connector_hides = match detail.connector.status {
+        Status::Disabled => Some("The connector is turned off."),
+        Status::Invalid => Some("The connector's entry in connectors.json cannot be used."),
+        Status::Sleeping
+        | Status::Connecting
+        | Status::Connected
+        | Status::Retrying
+        | Status::NeedsSignIn
+        | Status::NeedsSecret
+        | Status::Error => None,
+    };
+    let hidden = |view: &ToolView| {
+        let by_list = (!view.enabled).then_some("It is turned off (disabledTools in connectors.json).");
+        connector_hides.or(by_list)
+    };
+    let tools = detail.tools.iter();
+    tools
+        .map(|view| Tool {
+            view,
+            hidden: hidden(view),
+        })
+        .collect()
+}
+
+/// Lines of a log in one answer, unless asked otherwise, and at most.
+const DEFAULT_LINES: usize = 200;
+const MOST_LINES: usize = 10_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogParams {
+    lines: Option<usize>,
+}
+
+pub(super) async fn log<A: Api>(
+    State(routes): State<Routes<A>>,
+    Name(id): Name,
+    _: Owner,
+    Params(params): Params<LogParams>,
+) -> Result<Response, Refused> {
+    #[derive(Serialize)]
+    struct Log {
+        lines: Vec<String>,
+    }
+    let count = params.lines.unwrap_or(DEFAULT_LINES).min(MOST_LINES);
+    let lines = routes.api.log_tail(existing_id(&id)?, count).await?;
+    Ok(respond::json(&Log { lines }))
+}

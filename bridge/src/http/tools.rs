@@ -1,0 +1,120 @@
+//! The lists of tools: all, filtered, and what needs no asking.
+
+use axum::{extract::State, response::Response};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    api::Api,
+    extract::{Params, Refused, existing_id},
+    respond,
+    routes::Routes,
+};
+use crate::{
+    error::{ApiError, Code},
+    ids::ExposedName,
+    tools::{self, ListQuery, Rendered, ToolList},
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListParams {
+    #[serde(default)]
+    format: Format,
+    /// Only this connector's.
+    server: Option<String>,
+    /// At most so many, from the start of the list.
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    /// `input_schema`, as Anthropic's models take it.
+    #[default]
+    Anthropic,
+    /// `inputSchema` and the rest of an MCP tool.
+    Mcp,
+}
+
+pub(super) async fn list<A: Api>(
+    State(routes): State<Routes<A>>,
+    Params(params): Params<ListParams>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let server = params.server.as_deref().map(existing_id).transpose()?;
+    if let Some(server) = &server {
+        let snapshot = routes.api.snapshot();
+        if !snapshot.connectors.iter().any(|one| one.id == server.as_str()) {
+            return Err(Refused(ApiError::new(
+                Code::UnknownServer,
+                format!("There is no connector {server}. GET /mcp/servers lists them."),
+            )));
+        }
+    }
+    let query = ListQuery {
+        format: match params.format {
+            Format::Anthropic => tools::Format::Anthropic,
+            Format::Mcp => tools::Format::Mcp,
+        },
+        server: params.server,
+        limit: params.limit,
+    };
+    let Rendered { body, etag } = routes.api.tools().render(&query);
+    Ok(tagged(body, &etag, &headers))
+}
+
+fn tagged(body: Bytes, etag: &str, headers: &HeaderMap) -> Response {
+    let mut response = if is_known(headers, etag) {
+        let mut unchanged = Response::default();
+        *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
+        unchanged
+    } else {
+        respond::json_bytes(body)
+    };
+    if let Ok(etag) = HeaderValue::from_str(etag) {
+        response.headers_mut().insert(header::ETAG, etag);
+    }
+    response
+}
+
+/// `If-None-Match`, compared weakly (RFC 9110 §13.1.2).
+fn is_known(headers: &HeaderMap, etag: &str) -> bool {
+    headers
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
+}
+
+#[derive(Serialize)]
+struct AutoApproved {
+    tools: Vec<ExposedName>,
+    /// Conditional rules; there are none that the file can hold.
+    rules: [(); 0],
+}
+
+pub(super) async fn auto_approved<A: Api>(State(routes): State<Routes<A>>) -> Response {
+    let list = routes.api.tools();
+    let mut tools = Vec::new();
+    for connector in &routes.api.snapshot().connectors {
+        // One that was removed since has nothing to add.
+        let Ok(detail) = routes.api.connector(connector.id.clone()).await else {
+            continue;
+        };
+        let approved = detail.tools.into_iter().filter(|tool| tool.auto_approved);
+        tools.extend(
+            approved
+                .map(|tool| tool.exposed_name)
+                .filter(|name| is_listed(&list, name)),
+        );
+    }
+    respond::json(&AutoApproved { tools, rules: [] })
+}
+
+fn is_listed(list: &ToolList, name: &ExposedName) -> bool {
+    list.tools.iter().any(|tool| tool.exposed == *name)
+}
