@@ -3,6 +3,7 @@
 //! Start with `bridge`, the one owner of state. `ARCHITECTURE.md` draws the map.
 
 pub mod bridge;
+pub mod builtin;
 pub mod catalog;
 pub mod config;
 pub mod connector;
