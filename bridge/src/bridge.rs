@@ -1,16 +1,35 @@
 //! The one owner of state, and the only door to it.
+//!
+//! [`BridgeHandle`] is what HTTP, window and command line hold. Reads come from immutable values that the owner
+//! publishes; changes are messages to the owner (`owner`); calls go straight to their connector (`calls`), so that
+//! nobody waits for anybody else.
 
-use std::{sync::Arc, time::Duration};
+mod calls;
+mod owner;
+mod person_file;
+mod publish;
+mod start;
 
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
+pub use self::start::{BridgeOptions, StartError};
+use self::{owner::Command, publish::Row};
 use crate::{
     config::AutoApprove,
-    error::ApiError,
-    event::Numbered,
+    connector::Door,
+    error::{ApiError, Code},
+    event::{EventLog, Numbered},
     ids::{ConnectorId, ToolName},
-    snapshot::{CallAnswer, ConnectorDetail, ConnectorView, Snapshot},
+    snapshot::{ApiView, CallAnswer, ConnectorDetail, ConnectorView, Snapshot},
+    store::ResultStore,
     tools::ToolList,
 };
 
@@ -53,29 +72,55 @@ pub struct ResultPiece {
     pub total: u64,
 }
 
+/// Everything a reader may need, made at one instant.
+pub(crate) struct Published {
+    snapshot: Arc<Snapshot>,
+    tools: Arc<ToolList>,
+    rows: Vec<Row>,
+    doors: HashMap<ConnectorId, Door>,
+}
+
+struct Inner {
+    published: ArcSwap<Published>,
+    snapshots: watch::Sender<Arc<Snapshot>>,
+    events: EventLog,
+    commands: mpsc::Sender<Command>,
+    api: watch::Sender<ApiView>,
+    results: Arc<ResultStore>,
+    calls: AtomicU64,
+    default_call_time: Duration,
+}
+
 /// The only way in for HTTP, window and command line. Cheap to clone.
 #[derive(Clone)]
-pub struct BridgeHandle {}
+pub struct BridgeHandle {
+    inner: Arc<Inner>,
+}
 
 impl BridgeHandle {
     /// The present state, as one immutable value.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        todo!()
+        self.inner.published.load().snapshot.clone()
     }
 
     /// Told of every later snapshot. Subscribe first, then read.
     pub fn watch(&self) -> watch::Receiver<Arc<Snapshot>> {
-        todo!()
+        self.inner.snapshots.subscribe()
     }
 
     /// The present tool list, as one immutable view.
     pub fn tools(&self) -> Arc<ToolList> {
-        todo!()
+        self.inner.published.load().tools.clone()
     }
 
     /// Events after `last`, and all later ones.
-    pub fn events(&self, _last: Option<u64>) -> (Vec<Numbered>, broadcast::Receiver<Numbered>) {
-        todo!()
+    pub fn events(&self, last: Option<u64>) -> (Vec<Numbered>, broadcast::Receiver<Numbered>) {
+        self.inner.events.subscribe(last)
+    }
+
+    /// Where the loopback API reports its port.
+    pub fn api(&self) -> &watch::Sender<ApiView> {
+        &self.inner.api
     }
 
     /// Runs a tool. Dropping the future cancels the call at its upstream.
@@ -83,8 +128,8 @@ impl BridgeHandle {
     /// # Errors
     /// `unknown_tool`, `disabled`, `unavailable`, `needs_secret`, `needs_sign_in`, `upstream_error`,
     /// `result_too_large`, `upstream_timeout`.
-    pub async fn call(&self, _caller: Caller, _request: CallRequest) -> Result<CallAnswer, ApiError> {
-        todo!()
+    pub async fn call(&self, caller: Caller, request: CallRequest) -> Result<CallAnswer, ApiError> {
+        calls::run(&self.inner, caller, request).await
     }
 
     /// Reads from a stored large result, which only the caller whose call made it may do.
@@ -94,93 +139,179 @@ impl BridgeHandle {
     /// `not_found`.
     pub async fn result(
         &self,
-        _caller: Caller,
-        _result_id: String,
-        _offset: u64,
-        _limit: u64,
+        caller: Caller,
+        result_id: String,
+        offset: u64,
+        limit: u64,
     ) -> Result<ResultPiece, ApiError> {
-        todo!()
+        calls::read_result(&self.inner, caller, result_id, offset, limit).await
     }
 
     /// One connector with its tools.
     ///
     /// # Errors
     /// `unknown_server`.
-    pub async fn connector(&self, _id: String) -> Result<ConnectorDetail, ApiError> {
-        todo!()
+    pub async fn connector(&self, id: String) -> Result<ConnectorDetail, ApiError> {
+        let published = self.inner.published.load_full();
+        let row = published.rows.iter().find(|row| row.entry.key == id);
+        let view = published.snapshot.connectors.iter().find(|view| view.id == id);
+        match (row, view) {
+            (Some(row), Some(view)) => Ok(publish::detail(row, view.clone(), &published.tools)),
+            _ => Err(unknown_server(&id)),
+        }
     }
 
     /// Adds an entry to the file and to what runs. `entry` is the member of `servers` as JSON.
     ///
     /// # Errors
     /// `bad_request` (where), `already_exists`, `not_saved`.
-    pub async fn add(&self, _id: ConnectorId, _entry: Map<String, Value>) -> Result<ConnectorView, ApiError> {
-        todo!()
+    pub async fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> Result<ConnectorView, ApiError> {
+        self.edit(owner::Edit::Add(id.clone(), entry)).await?;
+        self.view_of(&id)
     }
 
     /// Replaces an entry, keeping its comments where its members stay.
     ///
     /// # Errors
     /// `unknown_server`, `bad_request`, `not_saved`.
-    pub async fn replace(&self, _id: ConnectorId, _entry: Map<String, Value>) -> Result<ConnectorView, ApiError> {
-        todo!()
+    pub async fn replace(&self, id: ConnectorId, entry: Map<String, Value>) -> Result<ConnectorView, ApiError> {
+        self.edit(owner::Edit::Replace(id.clone(), entry)).await?;
+        self.view_of(&id)
     }
 
     /// Turns a connector on or off, in the file.
     ///
     /// # Errors
     /// `unknown_server`, `not_saved`.
-    pub async fn set_enabled(&self, _id: ConnectorId, _enabled: bool) -> Result<(), ApiError> {
-        todo!()
+    pub async fn set_enabled(&self, id: ConnectorId, enabled: bool) -> Result<(), ApiError> {
+        self.edit(owner::Edit::Enabled(id, enabled)).await
     }
 
     /// Turns one tool on or off (`disabledTools`), in the file.
     ///
     /// # Errors
-    /// `unknown_server`, `not_saved`.
-    pub async fn set_tool_enabled(&self, _id: ConnectorId, _tool: ToolName, _enabled: bool) -> Result<(), ApiError> {
-        todo!()
+    /// `unknown_server`, `bad_request` when a pattern of the file hides it, `not_saved`.
+    pub async fn set_tool_enabled(&self, id: ConnectorId, tool: ToolName, enabled: bool) -> Result<(), ApiError> {
+        self.edit(owner::Edit::ToolEnabled(id, tool, enabled)).await
     }
 
     /// Sets `autoApprove`, in the file.
     ///
     /// # Errors
     /// `unknown_server`, `bad_request`, `not_saved`.
-    pub async fn set_auto_approve(&self, _id: ConnectorId, _value: AutoApprove) -> Result<(), ApiError> {
-        todo!()
+    pub async fn set_auto_approve(&self, id: ConnectorId, value: AutoApprove) -> Result<(), ApiError> {
+        self.edit(owner::Edit::AutoApprove(id, value)).await
     }
 
     /// Stops the connector and removes its entry, snapshots and log.
     ///
     /// # Errors
     /// `unknown_server`, `not_saved`.
-    pub async fn remove(&self, _id: ConnectorId) -> Result<(), ApiError> {
-        todo!()
+    pub async fn remove(&self, id: ConnectorId) -> Result<(), ApiError> {
+        self.edit(owner::Edit::Remove(id)).await
     }
 
     /// Closes the present session and waits for one new attempt; `true` = its discovery completed.
     ///
     /// # Errors
     /// `unknown_server`, `disabled`.
-    pub async fn reconnect(&self, _id: ConnectorId) -> Result<(ConnectorView, bool), ApiError> {
-        todo!()
+    pub async fn reconnect(&self, id: ConnectorId) -> Result<(ConnectorView, bool), ApiError> {
+        let door = self.door(&id)?;
+        let verified = match door.reconnect().await {
+            Ok(_) => true,
+            Err(error) if error.code == Code::Disabled => return Err(error),
+            Err(_) => false,
+        };
+        self.settled().await;
+        Ok((self.view_of(&id)?, verified))
     }
 
     /// The last lines an upstream wrote to stderr, oldest first.
     ///
     /// # Errors
     /// `unknown_server`.
-    pub async fn log_tail(&self, _id: ConnectorId, _lines: usize) -> Result<Vec<String>, ApiError> {
-        todo!()
+    pub async fn log_tail(&self, id: ConnectorId, lines: usize) -> Result<Vec<String>, ApiError> {
+        Ok(self
+            .door(&id)?
+            .shared
+            .log
+            .tail(lines)
+            .iter()
+            .map(ToString::to_string)
+            .collect())
     }
 
     /// Reads the file again, as SIGHUP does.
     pub async fn reload(&self) {
-        todo!()
+        let (reply, done) = oneshot::channel();
+        if self.inner.commands.send(Command::Reload(reply)).await.is_ok() {
+            // Gone only when the bridge is being stopped, where there is nothing to reload.
+            let _ = done.await;
+        }
     }
 
     /// Stops everything: no new calls, upstreams closed, processes gone. Under five seconds.
     pub async fn shutdown(&self) {
-        todo!()
+        let (reply, done) = oneshot::channel();
+        if self.inner.commands.send(Command::Shutdown(reply)).await.is_ok() {
+            let _ = done.await;
+        }
     }
+
+    async fn edit(&self, edit: owner::Edit) -> Result<(), ApiError> {
+        let (reply, done) = oneshot::channel();
+        let stopping = || {
+            ApiError::new(
+                Code::Unavailable,
+                "Neuron Connect is being stopped; nothing was changed.",
+            )
+        };
+        self.inner
+            .commands
+            .send(Command::Edit(edit, reply))
+            .await
+            .map_err(|_| stopping())?;
+        done.await.unwrap_or_else(|_| Err(stopping()))
+    }
+
+    /// Waits until everything that happened before is in the published snapshot.
+    async fn settled(&self) {
+        let (reply, done) = oneshot::channel();
+        if self.inner.commands.send(Command::Publish(reply)).await.is_ok() {
+            let _ = done.await;
+        }
+    }
+
+    fn door(&self, id: &ConnectorId) -> Result<Door, ApiError> {
+        let published = self.inner.published.load();
+        match published.doors.get(id) {
+            Some(door) => Ok(door.clone()),
+            None => match published.snapshot.connectors.iter().find(|view| view.id == id.as_str()) {
+                Some(view) => Err(ApiError::new(
+                    Code::Unavailable,
+                    view.error.clone().unwrap_or_else(|| "It is being started.".to_owned()),
+                )
+                .with_action(view.action)),
+                None => Err(unknown_server(id.as_str())),
+            },
+        }
+    }
+
+    fn view_of(&self, id: &ConnectorId) -> Result<ConnectorView, ApiError> {
+        let snapshot = self.snapshot();
+        snapshot
+            .connectors
+            .iter()
+            .find(|view| view.id == id.as_str())
+            .cloned()
+            .ok_or_else(|| unknown_server(id.as_str()))
+    }
+}
+
+fn unknown_server(id: &str) -> ApiError {
+    let shown: String = id.chars().filter(|c| !c.is_control()).take(80).collect();
+    ApiError::new(
+        Code::UnknownServer,
+        format!("There is no connector \"{shown}\"; GET /mcp/servers lists them."),
+    )
 }

@@ -5,6 +5,7 @@
 pub mod bridge;
 pub mod builtin;
 pub mod catalog;
+mod clock;
 pub mod config;
 pub mod connector;
 pub mod error;
@@ -17,3 +18,5 @@ pub mod snapshot;
 pub mod store;
 pub mod tools;
 pub mod trust;
+#[cfg(test)]
+mod typescript;

@@ -1,0 +1,267 @@
+//! A call's way: name → tool → connector's session → upstream → shaped result.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant, SystemTime},
+};
+
+use super::{CallRequest, Caller, Inner, ResultPiece};
+use crate::{
+    connector::{CallFault, Door, Session},
+    error::{Action, ApiError, Code},
+    event::Event,
+    ids::{ExposedName, ToolName},
+    snapshot::CallAnswer,
+    store::ResultId,
+    tools::{Found, Limits, Shaped, shape},
+};
+
+/// The longest time a caller may ask for.
+pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(3600);
+
+struct Target {
+    door: Door,
+    exposed: ExposedName,
+    tool: ToolName,
+}
+
+pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest) -> Result<CallAnswer, ApiError> {
+    let target = find(inner, &request.name)?;
+    let number = inner.calls.fetch_add(1, Ordering::Relaxed) + 1;
+    let begun = Instant::now();
+    inner.events.publish(Event::CallStarted {
+        call: number,
+        server: target.door.shared.id.clone(),
+        tool: target.exposed.clone(),
+        caller: caller.label().to_owned(),
+    });
+    let mut finish = Finish {
+        inner,
+        target: &target,
+        caller: caller.label(),
+        number,
+        begun,
+        outcome: None,
+    };
+    let answer = send(inner, &caller, &target, request, begun).await;
+    finish.outcome = Some(match &answer {
+        Ok(answer) => (answer.ok, answer.code.clone()),
+        Err(error) => (false, Some(error.code.name().to_owned())),
+    });
+    answer
+}
+
+/// Tells of the end of a call even when its caller is gone and the future is dropped.
+struct Finish<'a> {
+    inner: &'a Inner,
+    target: &'a Target,
+    caller: &'static str,
+    number: u64,
+    begun: Instant,
+    outcome: Option<(bool, Option<String>)>,
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        let (ok, code) = self.outcome.take().unwrap_or((false, Some("cancelled".to_owned())));
+        self.inner.events.publish(Event::CallFinished {
+            call: self.number,
+            server: self.target.door.shared.id.clone(),
+            tool: self.target.exposed.clone(),
+            caller: self.caller.to_owned(),
+            ok,
+            code,
+            duration_ms: millis(self.begun.elapsed()),
+        });
+    }
+}
+
+fn find(inner: &Inner, name: &str) -> Result<Target, ApiError> {
+    let published = inner.published.load();
+    let (server, tool, exposed, hidden) = match published.tools.find(name) {
+        Some(Found::Listed(tool)) => (&tool.server, &tool.tool.name, &tool.exposed, false),
+        Some(Found::Hidden(route)) => (&route.server, &route.tool, &route.exposed, true),
+        None => return Err(unknown_tool(inner, name)),
+    };
+    let Some(door) = published.doors.get(server) else {
+        return Err(ApiError::new(
+            Code::Unavailable,
+            format!("{server} is being started; try again."),
+        ));
+    };
+    let view = door.shared.view();
+    let shown = view.entry.name.clone().unwrap_or_else(|| server.to_string());
+    if !view.entry.enabled {
+        return Err(ApiError::new(Code::Disabled, format!("{shown} is turned off.")).with_action(Some(Action::Enable)));
+    }
+    if hidden {
+        return Err(ApiError::new(
+            Code::Disabled,
+            format!("The tool {tool} of {shown} is turned off (\"disabledTools\" of {server} in connectors.json)."),
+        ));
+    }
+    Ok(Target {
+        door: door.clone(),
+        exposed: exposed.clone(),
+        tool: tool.clone(),
+    })
+}
+
+fn unknown_tool(inner: &Inner, name: &str) -> ApiError {
+    let shown: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
+    let published = inner.published.load();
+    let hint = match published.tools.did_you_mean(name) {
+        Some(near) => format!(" Did you mean {near}?"),
+        None => " GET /mcp/tools lists them.".to_owned(),
+    };
+    ApiError::new(Code::UnknownTool, format!("There is no tool \"{shown}\".{hint}"))
+}
+
+async fn send(
+    inner: &Arc<Inner>,
+    caller: &Caller,
+    target: &Target,
+    request: CallRequest,
+    begun: Instant,
+) -> Result<CallAnswer, ApiError> {
+    let shared = &target.door.shared;
+    shared.mark_used();
+    let session = target.door.acquire().await?;
+    let session = still_listed(inner, target, session)?;
+    let time = request
+        .timeout
+        .or(shared.view().entry.timeouts.call)
+        .unwrap_or(inner.default_call_time)
+        .min(LONGEST_CALL);
+    let mut outcome = session.call(target.tool.as_str(), request.input.clone(), time).await;
+    if matches!(outcome, Err(CallFault::NotSent)) {
+        // The session ended before the call reached it, so one more session may take it.
+        let session = target.door.acquire().await?;
+        outcome = session.call(target.tool.as_str(), request.input, time).await;
+    }
+    shared.mark_used();
+    match outcome {
+        Ok(raw) => answer(inner, caller, target, &raw, begun).await,
+        Err(fault) => Err(refusal(target, fault)),
+    }
+}
+
+/// A first connection may find that the tool is gone.
+fn still_listed(inner: &Inner, target: &Target, session: Arc<Session>) -> Result<Arc<Session>, ApiError> {
+    let known = target.door.shared.view();
+    if known.tools.tools.iter().any(|tool| tool.name == target.tool) {
+        return Ok(session);
+    }
+    Err(unknown_tool(inner, target.exposed.as_str()))
+}
+
+async fn answer(
+    inner: &Arc<Inner>,
+    caller: &Caller,
+    target: &Target,
+    raw: &str,
+    begun: Instant,
+) -> Result<CallAnswer, ApiError> {
+    let limits = Limits::default();
+    let unreadable = |_| {
+        let name = &target.door.shared.id;
+        ApiError::new(
+            Code::UpstreamError,
+            format!("{name} answered {} with something that is no tool result.", target.tool),
+        )
+    };
+    let id = ResultId::draw().ok();
+    let shaped = shape(raw, &limits, id.as_ref().map(ResultId::as_str)).map_err(unreadable)?;
+    let mut result_id = None;
+    if let (Some(full), Some(id)) = (shaped.full.clone(), id) {
+        let results = inner.results.clone();
+        let label = caller.label();
+        let text = id.as_str().to_owned();
+        let stored = tokio::task::spawn_blocking(move || results.put(&id, label, &full, SystemTime::now())).await;
+        match stored {
+            Ok(Ok(())) => result_id = Some(text),
+            Ok(Err(error)) => tracing::warn!(%error, "a large result could not be kept"),
+            Err(error) => tracing::error!(%error, "keeping a large result ended abnormally"),
+        }
+    }
+    Ok(finished(target, shaped, result_id, millis(begun.elapsed())))
+}
+
+fn finished(target: &Target, shaped: Shaped, result_id: Option<String>, duration_ms: u64) -> CallAnswer {
+    CallAnswer {
+        ok: shaped.ok,
+        content: shaped.content,
+        text: shaped.text,
+        structured: shaped.structured,
+        code: (!shaped.ok).then(|| "tool_error".to_owned()),
+        error: shaped.error,
+        server: target.door.shared.id.clone(),
+        tool: target.tool.clone(),
+        duration_ms,
+        truncated: shaped.truncated,
+        result_id,
+    }
+}
+
+fn refusal(target: &Target, fault: CallFault) -> ApiError {
+    let (server, tool) = (&target.door.shared.id, &target.tool);
+    match fault {
+        CallFault::Refused(words) => {
+            ApiError::new(Code::UpstreamError, format!("{server} refused to run {tool}: {words}"))
+        }
+        CallFault::TooLarge => ApiError::new(
+            Code::ResultTooLarge,
+            format!("The result of {tool} is larger than 16 MiB and was dropped; ask for less of it."),
+        ),
+        CallFault::TimedOut(time) => ApiError::new(
+            Code::UpstreamTimeout,
+            format!(
+                "{tool} of {server} had no result after {} s and was told to stop.",
+                time.as_secs_f32()
+            ),
+        ),
+        CallFault::NotSent => ApiError::new(Code::Unavailable, format!("{server} ended just now; try again.")),
+        CallFault::Lost(cause) => {
+            let known = target.door.shared.view().machine.error().0;
+            let why = known.unwrap_or_else(|| cause.sentence());
+            let code = match cause.code() {
+                Code::Unavailable => Code::UpstreamError,
+                other => other,
+            };
+            ApiError::new(
+                code,
+                format!("{server} was lost while {tool} ran; it may or may not have done it. {why}"),
+            )
+        }
+    }
+}
+
+pub(super) async fn read_result(
+    inner: &Arc<Inner>,
+    caller: Caller,
+    result_id: String,
+    offset: u64,
+    limit: u64,
+) -> Result<ResultPiece, ApiError> {
+    let results = inner.results.clone();
+    let read = tokio::task::spawn_blocking(move || results.read(&result_id, caller.label(), offset, limit)).await;
+    match read {
+        Ok(Ok(piece)) => Ok(ResultPiece {
+            text: piece.text,
+            offset: piece.offset,
+            total: piece.total,
+        }),
+        Ok(Err(error)) => Err(ApiError::new(Code::NotFound, error.to_string())),
+        Err(error) => {
+            tracing::error!(%error, "reading a large result ended abnormally");
+            Err(ApiError::new(
+                Code::Internal,
+                "The result could not be read; try again.",
+            ))
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,303 @@
+//! The event loop that owns the configuration and the connectors.
+//!
+//! It never waits for an upstream: connectors that must stop do so in tasks of their own, and what replaces one waits
+//! for it there.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    Inner, Published,
+    person_file::PersonFile,
+    publish::{self, ListKey, Row, RowLive},
+};
+use crate::{
+    config::{self, AutoApprove, Change, Config, EntryKind, Watcher},
+    connector::{Beginning, Door, Handle, World},
+    error::ApiError,
+    event::Event,
+    ids::{ConnectorId, ToolName},
+    snapshot::{ApiView, ConfigView, Notice, Snapshot},
+};
+
+/// Stopping gives up on connectors after this long; their processes are then killed with the rest.
+const STOP_WITHIN: Duration = Duration::from_secs(4);
+
+/// What the owner is asked to do.
+pub(crate) enum Command {
+    Edit(Edit, oneshot::Sender<Result<(), ApiError>>),
+    Reload(oneshot::Sender<()>),
+    Publish(oneshot::Sender<()>),
+    Shutdown(oneshot::Sender<()>),
+}
+
+/// A change to the person's file.
+pub(crate) enum Edit {
+    Add(ConnectorId, Map<String, Value>),
+    Replace(ConnectorId, Map<String, Value>),
+    Enabled(ConnectorId, bool),
+    ToolEnabled(ConnectorId, ToolName, bool),
+    AutoApprove(ConnectorId, AutoApprove),
+    Remove(ConnectorId),
+}
+
+pub(crate) struct Owner {
+    pub(super) world: Arc<World>,
+    pub(super) inner: Arc<Inner>,
+    pub(super) file: PersonFile,
+    pub(super) config: Config,
+    /// Remarks that are not about the file, such as a damaged store that was set aside.
+    pub(super) notices: Vec<Notice>,
+    pub(super) connectors: IndexMap<String, Handle>,
+    pub(super) list_key: Option<ListKey>,
+    pub(super) stopping: TaskTracker,
+    pub(super) http_stop: CancellationToken,
+    pub(super) http: TaskTracker,
+    /// Watching ends when this is dropped.
+    pub(super) _watcher: Watcher,
+}
+
+impl Owner {
+    /// Runs until shutdown.
+    pub(super) async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<Command>,
+        mut file_changed: mpsc::Receiver<()>,
+        mut api: watch::Receiver<ApiView>,
+    ) {
+        loop {
+            let world = self.world.clone();
+            tokio::select! {
+                command = commands.recv() => match command {
+                    Some(Command::Edit(edit, reply)) => {
+                        let outcome = self.edit(edit).await;
+                        self.publish();
+                        // A window that closed meanwhile is no fault.
+                        let _ = reply.send(outcome);
+                    }
+                    Some(Command::Reload(reply)) => {
+                        self.reload().await;
+                        let _ = reply.send(());
+                    }
+                    Some(Command::Publish(reply)) => {
+                        self.publish();
+                        let _ = reply.send(());
+                    }
+                    Some(Command::Shutdown(reply)) => {
+                        self.shutdown().await;
+                        let _ = reply.send(());
+                        return;
+                    }
+                    None => {
+                        self.shutdown().await;
+                        return;
+                    }
+                },
+                Some(()) = file_changed.recv() => self.reload().await,
+                () = world.changed.notified() => self.publish(),
+                Ok(()) = api.changed() => self.publish(),
+            }
+        }
+    }
+
+    /// Reads the file again; a mistake in it leaves everything as it is.
+    async fn reload(&mut self) {
+        let before = self.notices();
+        if let Some(config) = self.file.again() {
+            self.apply(config).await;
+        }
+        self.publish();
+        let after = self.notices();
+        if after != before {
+            self.inner.events.publish(Event::ConfigError { notices: after });
+        }
+    }
+
+    /// Brings what runs into line with `config`.
+    pub(super) async fn apply(&mut self, config: Config) {
+        let changes = config::diff(&self.config, &config);
+        self.config = config;
+        for (key, change) in changes {
+            match change {
+                Change::Nothing => {}
+                Change::Update => {
+                    if let (Some(entry), Some(handle)) = (self.valid(&key), self.connectors.get(&key)) {
+                        handle.update(entry).await;
+                    }
+                }
+                Change::Start | Change::Restart | Change::Stop => self.replace(key).await,
+            }
+        }
+    }
+
+    /// Ends what runs under the key, and starts what the configuration now says; a disabled connector only shows itself.
+    async fn replace(&mut self, key: String) {
+        let replaces = self.connectors.shift_remove(&key);
+        match self.valid(&key) {
+            Some(entry) => {
+                let known = self.world.known_list(&entry).await;
+                let handle = Handle::start(self.world.clone(), Beginning { entry, known, replaces });
+                self.connectors.insert(key, handle);
+            }
+            None => {
+                if let Some(handle) = replaces {
+                    self.stopping.spawn(handle.stop());
+                }
+            }
+        }
+    }
+
+    fn valid(&self, key: &str) -> Option<Arc<config::Connector>> {
+        self.config
+            .entries
+            .iter()
+            .find(|entry| entry.key == key)
+            .and_then(|entry| match &entry.kind {
+                EntryKind::Valid(connector) => Some(Arc::new((**connector).clone())),
+                EntryKind::Invalid(_) => None,
+            })
+    }
+
+    async fn edit(&mut self, edit: Edit) -> Result<(), ApiError> {
+        // What is on disk may be newer than what was last seen; an edit starts from it.
+        self.reload().await;
+        if let Some(config) = self.file.edit(&self.config, &edit)? {
+            self.apply(config).await;
+        }
+        if let Edit::Remove(id) = &edit {
+            self.world.forget(id).await;
+        }
+        Ok(())
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        let mut notices: Vec<Notice> = self
+            .file
+            .notices()
+            .iter()
+            .chain(&self.notices)
+            .chain(&self.config.notices)
+            .cloned()
+            .collect();
+        notices.sort_by_key(|notice| notice.level);
+        notices
+    }
+
+    /// Makes the snapshot and, where something changed in it, the tool list; tells of what differs.
+    pub(super) fn publish(&mut self) {
+        let rows = self.rows();
+        let before = self.inner.published.load_full();
+        let key = publish::list_key(&rows);
+        let tools = if self.list_key.as_ref() == Some(&key) {
+            before.tools.clone()
+        } else {
+            self.list_key = Some(key);
+            Arc::new(publish::tool_list(&rows))
+        };
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for tool in &tools.tools {
+            *counts.entry(tool.server.as_str()).or_default() += 1;
+        }
+        let connectors = rows
+            .iter()
+            .map(|row| publish::connector_view(row, counts.get(row.entry.key.as_str()).copied().unwrap_or(0)))
+            .collect();
+        let snapshot = Arc::new(Snapshot {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            api: self.inner.api.borrow().clone(),
+            config: ConfigView {
+                path: self.file.path().display().to_string(),
+                is_default: self.file.is_default(),
+                notices: self.notices(),
+            },
+            connectors,
+        });
+        let doors: HashMap<ConnectorId, Door> = self
+            .connectors
+            .values()
+            .map(|handle| (handle.shared.id.clone(), handle.door()))
+            .collect();
+        let published = Published {
+            snapshot: snapshot.clone(),
+            tools: tools.clone(),
+            rows,
+            doors,
+        };
+        self.inner.published.store(Arc::new(published));
+        self.tell(&before, &snapshot, &tools);
+        self.inner.snapshots.send_if_modified(|last| {
+            let differs = **last != *snapshot;
+            *last = snapshot;
+            differs
+        });
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        self.config
+            .entries
+            .iter()
+            .map(|entry| Row {
+                entry: entry.clone(),
+                live: self.connectors.get(&entry.key).map(|handle| RowLive {
+                    id: handle.shared.id.clone(),
+                    view: handle.shared.view(),
+                    used_at: handle.shared.used_at(),
+                }),
+            })
+            .collect()
+    }
+
+    fn tell(&self, before: &Published, snapshot: &Snapshot, tools: &Arc<crate::tools::ToolList>) {
+        if before.tools.etag != tools.etag {
+            self.inner.events.publish(Event::ToolsChanged {
+                tools: tools.tools.len(),
+            });
+        }
+        let earlier: HashMap<&str, _> = before.snapshot.connectors.iter().map(|c| (c.id.as_str(), c)).collect();
+        for now in &snapshot.connectors {
+            let same = earlier.get(now.id.as_str()).is_some_and(|then| {
+                then.status == now.status
+                    && then.tools == now.tools
+                    && then.connection.sequence == now.connection.sequence
+            });
+            if !same {
+                self.inner.events.publish(Event::ServerStatus {
+                    server: now.id.clone(),
+                    status: Some(now.status),
+                    sequence: now.connection.sequence,
+                });
+            }
+        }
+        for then in &before.snapshot.connectors {
+            if !snapshot.connectors.iter().any(|now| now.id == then.id) {
+                self.inner.events.publish(Event::ServerStatus {
+                    server: then.id.clone(),
+                    status: None,
+                    sequence: then.connection.sequence + 1,
+                });
+            }
+        }
+    }
+
+    /// No new requests, then no sessions, then no processes.
+    async fn shutdown(&mut self) {
+        self.http_stop.cancel();
+        self.http.close();
+        for (_, handle) in self.connectors.drain(..) {
+            self.stopping.spawn(handle.stop());
+        }
+        self.stopping.close();
+        let all = async {
+            self.stopping.wait().await;
+            self.http.wait().await;
+        };
+        if tokio::time::timeout(STOP_WITHIN, all).await.is_err() {
+            tracing::warn!("some connectors did not stop in time; their processes are killed");
+        }
+        self.world.kill_all();
+    }
+}

@@ -1,0 +1,227 @@
+//! How a bridge comes to life: lock, sweep, store, file, lists, and only then the API.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicU64},
+    time::{Duration, SystemTime},
+};
+
+use arc_swap::ArcSwap;
+use indexmap::IndexMap;
+use tokio::sync::{Notify, OnceCell, Semaphore, mpsc, watch};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::PersonFile};
+use crate::{
+    builtin,
+    config::{Config, ConfigFile, WatchError, Watcher},
+    connector::{
+        Logs, World,
+        process::{self, Spawner},
+    },
+    event::EventLog,
+    home::{Home, HomeError, LockError},
+    http::{self, Limits, ServeOptions},
+    settings::Settings,
+    snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Snapshot},
+    store::{ResultError, ResultStore, Store, StoreError},
+    tools::ToolList,
+};
+
+/// Where the loopback API listens unless told otherwise.
+pub const DEFAULT_PORT: u16 = 7771;
+/// A call's time without any other word about it (DESIGN §6.2).
+const DEFAULT_CALL_TIME: Duration = Duration::from_secs(600);
+/// More requests to the owner than this wait at their senders.
+const COMMANDS: usize = 64;
+
+/// What a bridge is started with.
+#[derive(Debug, Clone)]
+pub struct BridgeOptions {
+    pub home: Home,
+    /// The name the next bridge of this home is told.
+    pub program: &'static str,
+    /// Our own `neuron-connectd`, for connectors that name it.
+    pub own_binary: PathBuf,
+    /// Overrides settings and `NEURON_CONNECTD_PORT`; 0 = any free port.
+    pub port: Option<u16>,
+    /// Whom the local socket's clients count as: the owner without a window, else a walk-in.
+    pub socket_caller: Caller,
+}
+
+/// Why no bridge runs.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Results(#[from] ResultError),
+    #[error("The person's home folder is not known: set HOME.")]
+    NoPerson,
+    #[error("NEURON_CONNECTD_PORT is \"{0}\"; it must be a port number from 0 to 65535.")]
+    Port(String),
+    #[error("NEURON_CONNECTD_TIMEOUT_MS is \"{0}\"; it must be a number of milliseconds from 1 to 3600000.")]
+    CallTime(String),
+    #[error("This computer gives the app no more threads: {0}.")]
+    Threads(#[source] std::io::Error),
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+}
+
+impl BridgeHandle {
+    /// Starts a bridge and returns once its tool list is published and its API is being opened.
+    ///
+    /// # Errors
+    /// [`StartError`], each a sentence that says what to do.
+    pub async fn start(options: BridgeOptions) -> Result<Self, StartError> {
+        let person_home = std::env::home_dir()
+            .filter(|home| home.is_absolute())
+            .ok_or(StartError::NoPerson)?;
+        let home = options.home.clone();
+        let default_call_time = call_time()?;
+        home.prepare()?;
+        let lock = Arc::new(home.lock(options.program)?);
+        let (settings, mut notices) = Settings::load(&home.settings_file());
+        let port = port(options.port, &settings)?;
+        let world = open_world(&options, &home, person_home)?;
+        let results = Arc::new(ResultStore::open(home.results_folder())?);
+        results.prune(SystemTime::now());
+
+        // Watched before it is read, so that no change falls between.
+        let (watcher, file_changed) = Watcher::start(home.config_file())?;
+        let mut file = PersonFile::new(ConfigFile::new(home.config_file()));
+        let first = file.first();
+        notices.extend(world.store.take_notices());
+        if file.is_default()
+            && let Err(error) = builtin::prepare_sandbox(&world.person_home)
+        {
+            notices.push(sandbox_notice(&world, &error));
+        }
+
+        let (commands, orders) = mpsc::channel(COMMANDS);
+        let (api, api_changed) = watch::channel(ApiView::Starting { port });
+        let snapshot = Arc::new(empty_snapshot(&home, port));
+        let published = Published {
+            snapshot: snapshot.clone(),
+            tools: Arc::new(ToolList::build(Vec::new())),
+            rows: Vec::new(),
+            doors: std::collections::HashMap::new(),
+        };
+        let inner = Arc::new(Inner {
+            published: ArcSwap::from_pointee(published),
+            snapshots: watch::channel(snapshot).0,
+            events: EventLog::default(),
+            commands,
+            api: api.clone(),
+            results,
+            calls: AtomicU64::new(0),
+            default_call_time,
+        });
+        let mut owner = Owner {
+            world,
+            inner: inner.clone(),
+            file,
+            config: Config {
+                entries: Vec::new(),
+                notices: Vec::new(),
+            },
+            notices,
+            connectors: IndexMap::new(),
+            list_key: None,
+            stopping: TaskTracker::new(),
+            http_stop: CancellationToken::new(),
+            http: TaskTracker::new(),
+            _watcher: watcher,
+        };
+        owner.apply(first).await;
+        owner.publish();
+        let handle = Self { inner };
+        owner.http.spawn(http::serve(
+            handle.clone(),
+            ServeOptions {
+                port,
+                lock,
+                socket_caller: options.socket_caller,
+                limits: Limits::default(),
+            },
+            api,
+            owner.http_stop.clone(),
+        ));
+        tokio::spawn(owner.run(orders, file_changed, api_changed));
+        Ok(handle)
+    }
+}
+
+fn open_world(options: &BridgeOptions, home: &Home, person_home: PathBuf) -> Result<Arc<World>, StartError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let children = home.run_folder().join("children.json");
+    let swept = process::sweep(&children);
+    if swept.killed > 0 {
+        tracing::info!(
+            killed = swept.killed,
+            "ended what a bridge that did not stop properly had left running"
+        );
+    }
+    Ok(Arc::new(World {
+        home: home.clone(),
+        programs: OnceCell::new(),
+        own_binary: options.own_binary.clone(),
+        store: Arc::new(Store::open(home.database())?),
+        spawner: Spawner::start(home.root(), children).map_err(StartError::Threads)?,
+        logs: Logs::start(home.clone()).map_err(StartError::Threads)?,
+        person_home,
+        slots: Arc::new(Semaphore::new(cores)),
+        changed: Notify::new(),
+    }))
+}
+
+fn sandbox_notice(world: &World, error: &std::io::Error) -> Notice {
+    let folder = builtin::sandbox_path(&world.person_home);
+    Notice {
+        level: NoticeLevel::Warning,
+        message: format!(
+            "The folder {} of the built-in files connector could not be made: {error}. Make it yourself, or choose another folder in the connector's settings.",
+            folder.display()
+        ),
+        line: None,
+        column: None,
+        server: Some(builtin::FILES_ID.to_owned()),
+    }
+}
+
+fn empty_snapshot(home: &Home, port: u16) -> Snapshot {
+    Snapshot {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        api: ApiView::Starting { port },
+        config: ConfigView {
+            path: home.config_file().display().to_string(),
+            is_default: false,
+            notices: Vec::new(),
+        },
+        connectors: Vec::new(),
+    }
+}
+
+fn port(flag: Option<u16>, settings: &Settings) -> Result<u16, StartError> {
+    if let Some(port) = flag {
+        return Ok(port);
+    }
+    match std::env::var("NEURON_CONNECTD_PORT") {
+        Ok(text) if !text.is_empty() => text.trim().parse().map_err(|_| StartError::Port(text)),
+        _ => Ok(settings.port.unwrap_or(DEFAULT_PORT)),
+    }
+}
+
+fn call_time() -> Result<Duration, StartError> {
+    match std::env::var("NEURON_CONNECTD_TIMEOUT_MS") {
+        Ok(text) if !text.is_empty() => match text.trim().parse() {
+            Ok(ms @ 1..=3_600_000) => Ok(Duration::from_millis(ms)),
+            _ => Err(StartError::CallTime(text)),
+        },
+        _ => Ok(DEFAULT_CALL_TIME),
+    }
+}

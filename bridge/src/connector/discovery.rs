@@ -1,0 +1,203 @@
+//! Reading an upstream's whole tool list: every page, with bounds that no upstream can outrun.
+
+use std::{collections::HashSet, future::Future};
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::state::Cause;
+
+/// Most pages read of one list.
+pub const MAX_PAGES: usize = 200;
+/// Most tools kept of one list.
+pub const MAX_TOOLS: usize = 5_000;
+
+/// A complete list, as received.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RawTools {
+    /// JSON text of the array of all items, each byte for byte as received.
+    pub text: String,
+    /// The same items, parsed.
+    pub items: Vec<Value>,
+    /// What was strange about the list, for the log.
+    pub remarks: Vec<String>,
+}
+
+impl RawTools {
+    /// Reads a list that was saved.
+    ///
+    /// # Errors
+    /// When the text is no JSON array.
+    pub fn from_text(text: String) -> serde_json::Result<Self> {
+        let items = serde_json::from_str(&text)?;
+        Ok(Self {
+            text,
+            items,
+            remarks: Vec::new(),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(borrow, default)]
+    tools: Option<Vec<&'a RawValue>>,
+    #[serde(rename = "nextCursor", default)]
+    next_cursor: Option<Value>,
+}
+
+/// Follows the cursors from the first page to the last. `page` gets the cursor and gives the JSON text of one result.
+///
+/// Stops at a repeated cursor, follows an empty one once, keeps at most [`MAX_PAGES`] pages and [`MAX_TOOLS`] tools.
+///
+/// # Errors
+/// The first page's failure, or a later one's: a list is complete or it is none.
+pub async fn read_all<F, Fut>(mut page: F) -> Result<RawTools, Cause>
+where
+    F: FnMut(Option<String>) -> Fut,
+    Fut: Future<Output = Result<String, Cause>>,
+{
+    let mut list = RawTools::default();
+    let mut texts: Vec<String> = Vec::new();
+    let mut seen = HashSet::new();
+    let mut cursor = None;
+    for number in 1.. {
+        let text = page(cursor).await?;
+        let read: Page<'_> = serde_json::from_str(&text)
+            .map_err(|_| Cause::Protocol("its tool list has no list of tools in it".to_owned()))?;
+        let Some(tools) = read.tools else {
+            return Err(Cause::Protocol("its tool list has no list of tools in it".to_owned()));
+        };
+        for tool in tools {
+            if list.items.len() == MAX_TOOLS {
+                list.remarks.push(format!(
+                    "the list is longer than {MAX_TOOLS} tools; the rest is left out"
+                ));
+                return Ok(finish(list, &texts));
+            }
+            // A RawValue is valid JSON; it fails to parse only where it is nested too deep.
+            let item = serde_json::from_str(tool.get()).unwrap_or(Value::Null);
+            list.items.push(item);
+            texts.push(tool.get().to_owned());
+        }
+        let next = match read.next_cursor {
+            None | Some(Value::Null) => return Ok(finish(list, &texts)),
+            Some(Value::String(next)) => next,
+            Some(_) => {
+                list.remarks
+                    .push("a page names a next one that is no text; the list ends there".to_owned());
+                return Ok(finish(list, &texts));
+            }
+        };
+        if !seen.insert(next.clone()) {
+            if !next.is_empty() {
+                list.remarks
+                    .push("a page was offered twice; the list ends there".to_owned());
+            }
+            return Ok(finish(list, &texts));
+        }
+        if number == MAX_PAGES {
+            list.remarks.push(format!(
+                "the list has more than {MAX_PAGES} pages; the rest is left out"
+            ));
+            return Ok(finish(list, &texts));
+        }
+        cursor = Some(next);
+    }
+    Ok(finish(list, &texts))
+}
+
+fn finish(mut list: RawTools, texts: &[String]) -> RawTools {
+    list.text = format!("[{}]", texts.join(","));
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(pages: &[(&str, Option<&str>)]) -> (Result<RawTools, Cause>, Vec<Option<String>>) {
+        let mut asked = Vec::new();
+        let result = read_all(|cursor| {
+            let index = asked.len().min(pages.len() - 1);
+            asked.push(cursor);
+            let (tools, next) = pages[index];
+            let text = match next {
+                Some(next) => format!(r#"{{"tools":[{tools}],"nextCursor":{next}}}"#),
+                None => format!(r#"{{"tools":[{tools}]}}"#),
+            };
+            std::future::ready(Ok(text))
+        })
+        .await;
+        (result, asked)
+    }
+
+    #[tokio::test]
+    async fn all_pages_are_read_and_every_byte_of_an_item_is_kept() {
+        let first = r#"{"name":"a","execution":{"x":1.10},"n":12345678901234567890123}"#;
+        let (list, asked) = read(&[(first, Some(r#""2""#)), (r#"{"name":"b"}"#, Some(r#""3""#)), ("", None)]).await;
+        let list = list.unwrap();
+        assert_eq!(list.text, format!("[{first},{{\"name\":\"b\"}}]"));
+        assert_eq!(asked, [None, Some("2".to_owned()), Some("3".to_owned())]);
+        assert_eq!(RawTools::from_text(list.text.clone()).unwrap().items, list.items);
+    }
+
+    #[tokio::test]
+    async fn a_cursor_that_repeats_ends_the_list() {
+        let (list, asked) = read(&[("1", Some(r#""same""#))]).await;
+        assert_eq!(asked.len(), 2);
+        assert!(!list.unwrap().remarks.is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_empty_cursor_is_followed_once() {
+        let (list, asked) = read(&[("1", Some(r#""""#))]).await;
+        assert_eq!(asked, [None, Some(String::new())]);
+        assert_eq!(list.unwrap().items.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn cursors_that_never_end_stop_at_the_page_limit() {
+        let mut count = 0;
+        let list = read_all(|_| {
+            count += 1;
+            std::future::ready(Ok(format!(
+                r#"{{"tools":[{{"name":"t{count}"}}],"nextCursor":"{count}"}}"#
+            )))
+        })
+        .await
+        .unwrap();
+        assert_eq!((count, list.items.len()), (MAX_PAGES, MAX_PAGES));
+    }
+
+    #[tokio::test]
+    async fn a_list_longer_than_the_limit_is_cut_with_a_remark() {
+        let many = vec!["{}"; MAX_TOOLS + 5].join(",");
+        let (list, _) = read(&[(&many, None)]).await;
+        let list = list.unwrap();
+        assert_eq!((list.items.len(), list.remarks.len()), (MAX_TOOLS, 1));
+    }
+
+    #[tokio::test]
+    async fn a_failing_later_page_fails_the_whole_list() {
+        let mut count = 0;
+        let result = read_all(|_| {
+            count += 1;
+            std::future::ready(if count == 1 {
+                Ok(r#"{"tools":[],"nextCursor":"2"}"#.to_owned())
+            } else {
+                Err(Cause::Network("reset".into()))
+            })
+        })
+        .await;
+        assert_eq!(result.unwrap_err(), Cause::Network("reset".into()));
+    }
+
+    #[tokio::test]
+    async fn something_else_than_a_list_is_a_protocol_fault() {
+        for text in ["{}", r#"{"tools":{}}"#, "[]", "null", r#"{"tools":null}"#] {
+            let result = read_all(|_| std::future::ready(Ok(text.to_owned()))).await;
+            assert!(matches!(result, Err(Cause::Protocol(_))), "{text}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! From the SDK's errors to causes a person can read. Never an upstream's raw body, a URL's query or a header.
+
+use std::error::Error;
+
+use rmcp::{
+    service::{ClientInitializeError, ServiceError},
+    transport::{
+        DynamicTransportError,
+        streamable_http_client::{AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError},
+    },
+};
+
+use super::state::Cause;
+
+/// Longest piece of an upstream's own words inside one of our sentences, in characters.
+const OWN_WORDS: usize = 300;
+
+/// An upstream's words, on one line, without control characters, shortened.
+pub fn short(text: &str) -> String {
+    let clean: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(OWN_WORDS + 1)
+        .collect();
+    let clean = clean.trim();
+    if clean.is_empty() {
+        return "no reason given".to_owned();
+    }
+    if clean.chars().count() > OWN_WORDS {
+        return clean.chars().take(OWN_WORDS).chain(['…']).collect();
+    }
+    clean.to_owned()
+}
+
+/// Why a handshake failed.
+pub fn cause_of_init_error(error: &ClientInitializeError) -> Cause {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => cause_of_transport_error(error),
+        ClientInitializeError::ConnectionClosed(_) => {
+            Cause::Network("the connection closed during the greeting".into())
+        }
+        ClientInitializeError::JsonRpcError(data) => {
+            Cause::Protocol(format!("it refused the greeting ({})", short(&data.message)))
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => cause_of_init_error(fallback),
+        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
+            Cause::Protocol("it speaks no revision of the protocol that this app knows".into())
+        }
+        ClientInitializeError::Cancelled => Cause::Stopped,
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_)
+        | ClientInitializeError::ConflictInitResponseId(..)
+        | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
+            Cause::Protocol("it answered the greeting with something else".into())
+        }
+        other => Cause::Protocol(short(&other.to_string())),
+    }
+}
+
+/// True when the same upstream may still answer an older greeting on a fresh connection.
+///
+/// Everything that does not positively identify a modern server may: an answer of another kind, a connection that broke
+/// off at the unknown request, an error status. A refusal to let us in, or no connection at all, may not.
+pub fn may_be_legacy(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { .. }
+        | ClientInitializeError::Cancelled
+        | ClientInitializeError::NoCompatibleProtocolVersion { .. } => false,
+        ClientInitializeError::TransportError { error, .. } => match cause_of_transport_error(error) {
+            Cause::SignIn | Cause::Network(_) => false,
+            Cause::HttpStatus(status) => status != 429,
+            Cause::MissingSecret(_)
+            | Cause::Entry(_)
+            | Cause::ProgramNotFound(_)
+            | Cause::NotStarted(_)
+            | Cause::Exited(_)
+            | Cause::NoAnswer(_)
+            | Cause::Protocol(_)
+            | Cause::Stopped => true,
+        },
+        _ => true,
+    }
+}
+
+/// Why a request had no answer.
+pub fn cause_of_service_error(error: &ServiceError) -> Cause {
+    match error {
+        ServiceError::TransportSend(error) => cause_of_transport_error(error),
+        ServiceError::TransportClosed => Cause::Network("the connection closed".into()),
+        ServiceError::McpError(data) => Cause::Protocol(short(&data.message)),
+        other => Cause::Protocol(short(&other.to_string())),
+    }
+}
+
+fn cause_of_transport_error(error: &DynamicTransportError) -> Cause {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error.error.as_ref());
+    while let Some(current) = next {
+        if current.is::<AuthRequiredError>() || current.is::<InsufficientScopeError>() {
+            return Cause::SignIn;
+        }
+        if let Some(status) = current.downcast_ref::<HttpStatusError>() {
+            return Cause::HttpStatus(status.status);
+        }
+        if let Some(http) = current.downcast_ref::<StreamableHttpError<reqwest::Error>>()
+            && let Some(cause) = cause_of_http_error(http)
+        {
+            return cause;
+        }
+        next = current.source();
+    }
+    Cause::Network(short(&error.error.to_string()))
+}
+
+fn cause_of_http_error(error: &StreamableHttpError<reqwest::Error>) -> Option<Cause> {
+    Some(match error {
+        StreamableHttpError::UnexpectedServerResponse(text) => {
+            match text.strip_prefix("HTTP ").and_then(|status| status.parse().ok()) {
+                Some(status) => Cause::HttpStatus(status),
+                None => Cause::Protocol(short(text)),
+            }
+        }
+        StreamableHttpError::UnexpectedContentType(found) => {
+            let found = found.as_deref().map_or_else(|| "nothing readable".to_owned(), short);
+            Cause::Protocol(format!("it answered with {found} instead of JSON"))
+        }
+        StreamableHttpError::Client(error) => Cause::Network(words_of(error)),
+        StreamableHttpError::SessionExpired => Cause::Network("the server forgot the session".to_owned()),
+        StreamableHttpError::TransportChannelClosed => Cause::Network("the connection closed".to_owned()),
+        _ => return None,
+    })
+}
+
+/// The innermost source names the fault ("Connection refused"); outer ones repeat the URL, whose query may be secret.
+fn words_of(error: &reqwest::Error) -> String {
+    let mut words = None;
+    let mut next = error.source();
+    while let Some(current) = next {
+        words = Some(current.to_string());
+        next = current.source();
+    }
+    match words {
+        _ if error.is_timeout() => "no connection within the time allowed".to_owned(),
+        Some(words) => short(&words),
+        None => "the connection failed".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_address_that_nobody_answers_is_told_without_its_query() {
+        let error = reqwest::get("http://127.0.0.1:1/mcp?key=SENTINEL").await.unwrap_err();
+        let words = words_of(&error);
+        assert!(words.contains("refused") && !words.contains("SENTINEL"), "{words}");
+    }
+
+    #[test]
+    fn an_upstreams_words_stay_on_one_line_and_short() {
+        assert_eq!(short("a\nb\u{1b}[31m"), "a b [31m");
+        assert_eq!(short(" \n "), "no reason given");
+        assert_eq!(short(&"é".repeat(5000)).chars().count(), OWN_WORDS + 1);
+    }
+}

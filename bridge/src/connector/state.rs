@@ -1,0 +1,469 @@
+//! A connector's state: what it is doing, and everything shown about it derived from that. Pure; time is passed in.
+
+use std::time::Duration;
+
+use crate::{
+    error::{Action, ApiError, Code},
+    snapshot::{AuthState, AuthView, ConnectionView, Era, Readiness, Status},
+};
+
+/// How long a failed connector rests before a call may try again by itself (DESIGN §8).
+pub const REST_AFTER_FAILURE: Duration = Duration::from_secs(30);
+
+/// What a connector is doing; each variant carries what it knows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// Turned off.
+    Disabled,
+    /// Nothing runs; the first use connects.
+    Sleeping,
+    /// An attempt is under way; `progress` says what it waits for, when that takes long.
+    Connecting { progress: Option<String> },
+    /// The one session stands and its tools are listed.
+    Connected(SessionFacts),
+    /// The last attempt or session ended in a fault; `after_session` when it had been connected.
+    Failed { failure: Failure, after_session: bool },
+}
+
+/// What the handshake told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionFacts {
+    pub era: Era,
+    /// The negotiated revision, such as `2025-11-25`.
+    pub protocol: String,
+    pub readiness: Readiness,
+}
+
+/// A fault, with what explains it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub cause: Cause,
+    /// Last lines the upstream wrote to stderr; for the owner only.
+    pub detail: Option<String>,
+}
+
+impl From<Cause> for Failure {
+    fn from(cause: Cause) -> Self {
+        Self { cause, detail: None }
+    }
+}
+
+/// Why there is no session. Each text is a sentence, or the end of one, for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// `${secret:NAME}` or the token itself is not set.
+    MissingSecret(String),
+    /// The entry cannot be expanded: an unset variable, an unreadable file.
+    Entry(String),
+    /// The upstream wants a sign-in.
+    SignIn,
+    /// The program is not on this computer; looked up again at each use.
+    ProgramNotFound(String),
+    /// It could not be started for another reason.
+    NotStarted(String),
+    /// Its process ended by itself.
+    Exited(String),
+    /// No answer within the connect deadline.
+    NoAnswer(Duration),
+    /// It cannot be reached, or the connection broke.
+    Network(String),
+    /// An HTTP status that is neither a refusal to sign in nor success.
+    HttpStatus(u16),
+    /// It answered, but not as the protocol wants.
+    Protocol(String),
+    /// The attempt was given up because the connector is being stopped.
+    Stopped,
+}
+
+impl Cause {
+    /// What happened, as one sentence that ends without a stop to its advice.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::MissingSecret(name) => format!("The secret {name} is not set."),
+            Self::Entry(text) | Self::ProgramNotFound(text) | Self::NotStarted(text) => text.clone(),
+            Self::SignIn => "This server wants you to sign in first.".to_owned(),
+            Self::Exited(how) => format!("The program stopped by itself: {how}."),
+            Self::NoAnswer(after) => format!("It did not answer within {} s of starting.", after.as_secs_f32()),
+            Self::Network(text) => format!("It could not be reached: {text}."),
+            Self::HttpStatus(status) => {
+                format!(
+                    "The server answered with HTTP status {status}{}.",
+                    status_words(*status)
+                )
+            }
+            Self::Protocol(text) => format!("It does not speak MCP as expected: {text}."),
+            Self::Stopped => "It is being stopped.".to_owned(),
+        }
+    }
+
+    fn status(&self) -> Status {
+        match self {
+            Self::MissingSecret(_) => Status::NeedsSecret,
+            Self::SignIn => Status::NeedsSignIn,
+            Self::Entry(_)
+            | Self::ProgramNotFound(_)
+            | Self::NotStarted(_)
+            | Self::Exited(_)
+            | Self::NoAnswer(_)
+            | Self::Network(_)
+            | Self::HttpStatus(_)
+            | Self::Protocol(_)
+            | Self::Stopped => Status::Error,
+        }
+    }
+
+    fn action(&self) -> Action {
+        match self {
+            Self::MissingSecret(_) => Action::SetSecret,
+            Self::SignIn => Action::SignIn,
+            Self::Entry(_) => Action::Edit,
+            Self::ProgramNotFound(_)
+            | Self::NotStarted(_)
+            | Self::Exited(_)
+            | Self::NoAnswer(_)
+            | Self::Network(_)
+            | Self::HttpStatus(_)
+            | Self::Protocol(_)
+            | Self::Stopped => Action::Reconnect,
+        }
+    }
+
+    /// The code with which calls fail meanwhile.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::MissingSecret(_) => Code::NeedsSecret,
+            Self::SignIn => Code::NeedsSignIn,
+            Self::Entry(_)
+            | Self::ProgramNotFound(_)
+            | Self::NotStarted(_)
+            | Self::Exited(_)
+            | Self::NoAnswer(_)
+            | Self::Network(_)
+            | Self::HttpStatus(_)
+            | Self::Protocol(_)
+            | Self::Stopped => Code::Unavailable,
+        }
+    }
+
+    /// How long after the fault a call may start another attempt; `None` = only after a click or an edit.
+    ///
+    /// What is looked up on this computer alone costs nothing and is looked up at every call.
+    fn rest(&self) -> Option<Duration> {
+        match self {
+            Self::MissingSecret(_) | Self::Entry(_) | Self::ProgramNotFound(_) | Self::Stopped => Some(Duration::ZERO),
+            Self::NotStarted(_) | Self::Exited(_) | Self::NoAnswer(_) | Self::Network(_) | Self::HttpStatus(_) => {
+                Some(REST_AFTER_FAILURE)
+            }
+            Self::SignIn | Self::Protocol(_) => None,
+        }
+    }
+}
+
+fn status_words(status: u16) -> &'static str {
+    match status {
+        403 => " (forbidden)",
+        404 => " (nothing at this address; check the URL)",
+        429 => " (too many requests)",
+        500..=599 => " (the server has a problem of its own)",
+        _ => "",
+    }
+}
+
+/// The state with its numbers, which only grow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    state: State,
+    generation: u64,
+    sequence: u64,
+    since: u64,
+    observed_at: u64,
+}
+
+impl Machine {
+    /// A connector as it starts out. `now` in Unix milliseconds, here and below.
+    pub fn new(enabled: bool, now: u64) -> Self {
+        let state = if enabled { State::Sleeping } else { State::Disabled };
+        Self {
+            state,
+            generation: 0,
+            sequence: 1,
+            since: now,
+            observed_at: 0,
+        }
+    }
+
+    /// What it is doing.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Grows with every state entered.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Carries the numbers of the connector this one replaces, so that they never go back.
+    pub fn continue_from(&mut self, earlier: &Machine) {
+        self.generation = earlier.generation;
+        self.sequence = earlier.sequence + 1;
+        self.observed_at = earlier.observed_at;
+    }
+
+    /// Another attempt began.
+    pub fn connecting(&mut self, now: u64) {
+        self.enter(State::Connecting { progress: None }, now);
+    }
+
+    /// The attempt takes long; says why. Ignored when none is under way.
+    pub fn progress(&mut self, text: String, now: u64) {
+        if let State::Connecting { progress } = &self.state
+            && progress.as_deref() != Some(text.as_str())
+        {
+            self.enter(State::Connecting { progress: Some(text) }, now);
+        }
+    }
+
+    /// The handshake and the lists are done.
+    pub fn connected(&mut self, facts: SessionFacts, now: u64) {
+        self.generation += 1;
+        self.observed_at = now;
+        self.enter(State::Connected(facts), now);
+    }
+
+    /// The session was closed on purpose.
+    pub fn sleeping(&mut self, now: u64) {
+        self.enter(State::Sleeping, now);
+    }
+
+    /// The attempt ended in a fault.
+    pub fn failed(&mut self, failure: Failure, now: u64) {
+        self.enter(
+            State::Failed {
+                failure,
+                after_session: false,
+            },
+            now,
+        );
+    }
+
+    /// The session ended in a fault; the next use may connect again at once.
+    pub fn lost(&mut self, failure: Failure, now: u64) {
+        self.enter(
+            State::Failed {
+                failure,
+                after_session: true,
+            },
+            now,
+        );
+    }
+
+    /// The upstream was heard of.
+    pub fn observed(&mut self, now: u64) {
+        self.observed_at = self.observed_at.max(now);
+    }
+
+    fn enter(&mut self, state: State, now: u64) {
+        self.state = state;
+        self.sequence += 1;
+        self.since = now.max(self.since);
+    }
+
+    /// Whether a use of the connector may start an attempt now.
+    ///
+    /// # Errors
+    /// The failure as callers see it, with `Retry-After` where waiting helps.
+    pub fn may_attempt(&self, name: &str, now: u64) -> Result<(), ApiError> {
+        let State::Failed { failure, after_session } = &self.state else {
+            return Ok(());
+        };
+        let rested = Duration::from_millis(now.saturating_sub(self.since));
+        let rest = if *after_session {
+            failure.cause.rest().map(|_| Duration::ZERO)
+        } else {
+            failure.cause.rest()
+        };
+        match rest {
+            Some(rest) if rested >= rest => Ok(()),
+            Some(rest) => Err(unavailable(name, &failure.cause).with_retry_after(rest - rested)),
+            None => Err(unavailable(name, &failure.cause)),
+        }
+    }
+
+    /// The one word for it.
+    pub fn status(&self) -> Status {
+        match &self.state {
+            State::Disabled => Status::Disabled,
+            State::Sleeping => Status::Sleeping,
+            State::Connecting { .. } => Status::Connecting,
+            State::Connected(_) => Status::Connected,
+            State::Failed { failure, .. } => failure.cause.status(),
+        }
+    }
+
+    /// The one thing a person can do, or nothing.
+    pub fn action(&self) -> Option<Action> {
+        match &self.state {
+            State::Disabled => Some(Action::Enable),
+            State::Sleeping | State::Connecting { .. } | State::Connected(_) => None,
+            State::Failed { failure, .. } => Some(failure.cause.action()),
+        }
+    }
+
+    /// The fault in one sentence, and the upstream's own last lines.
+    pub fn error(&self) -> (Option<String>, Option<String>) {
+        match &self.state {
+            State::Failed { failure, .. } => (Some(failure.cause.sentence()), failure.detail.clone()),
+            State::Disabled | State::Sleeping | State::Connecting { .. } | State::Connected(_) => (None, None),
+        }
+    }
+
+    /// What the attempt waits for, when that takes long.
+    pub fn progress_text(&self) -> Option<String> {
+        match &self.state {
+            State::Connecting { progress } => progress.clone(),
+            State::Disabled | State::Sleeping | State::Connected(_) | State::Failed { .. } => None,
+        }
+    }
+
+    /// Whether the upstream asked for a sign-in.
+    pub fn auth(&self) -> AuthView {
+        let state = match self.status() {
+            Status::NeedsSignIn => AuthState::NeedsSignIn,
+            Status::Disabled
+            | Status::Sleeping
+            | Status::Connecting
+            | Status::Connected
+            | Status::Retrying
+            | Status::NeedsSecret
+            | Status::Error
+            | Status::Invalid => AuthState::None,
+        };
+        AuthView { state }
+    }
+
+    /// The numbers, for `connection` on the API.
+    pub fn connection(&self) -> ConnectionView {
+        let facts = match &self.state {
+            State::Connected(facts) => Some(facts),
+            State::Disabled | State::Sleeping | State::Connecting { .. } | State::Failed { .. } => None,
+        };
+        ConnectionView {
+            generation: self.generation,
+            sequence: self.sequence,
+            since: self.since,
+            observed_at: self.observed_at,
+            era: facts.map(|f| f.era),
+            protocol: facts.map(|f| f.protocol.clone()),
+            retry: None,
+            readiness: facts.map_or(Readiness::Unknown, |f| f.readiness),
+        }
+    }
+}
+
+/// How a call meets a connector that cannot run it.
+pub fn unavailable(name: &str, cause: &Cause) -> ApiError {
+    ApiError::new(cause.code(), format!("{name} is not available. {}", cause.sentence()))
+        .with_action(Some(cause.action()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn every_cause() -> Vec<Cause> {
+        vec![
+            Cause::MissingSecret("KEY".into()),
+            Cause::Entry("KEY is not set.".into()),
+            Cause::SignIn,
+            Cause::ProgramNotFound("npx is not on this computer.".into()),
+            Cause::NotStarted("x".into()),
+            Cause::Exited("exit code 1".into()),
+            Cause::NoAnswer(Duration::from_secs(30)),
+            Cause::Network("connection refused".into()),
+            Cause::HttpStatus(503),
+            Cause::Protocol("no tools".into()),
+            Cause::Stopped,
+        ]
+    }
+
+    #[test]
+    fn every_fault_has_a_sentence_an_action_and_a_code() {
+        for cause in every_cause() {
+            let mut machine = Machine::new(true, 5);
+            machine.failed(cause.clone().into(), 6);
+            assert!(machine.error().0.is_some_and(|text| text.len() > 0), "{cause:?}");
+            assert!(machine.action().is_some(), "{cause:?}");
+            assert_ne!(machine.status(), Status::Connected);
+            assert!(!unavailable("Files", &cause).message.is_empty());
+        }
+    }
+
+    #[test]
+    fn numbers_only_grow_even_when_the_clock_goes_back() {
+        let mut machine = Machine::new(true, 1000);
+        let facts = SessionFacts {
+            era: Era::Legacy,
+            protocol: "2025-11-25".into(),
+            readiness: Readiness::Ready,
+        };
+        let mut last = machine.connection();
+        for step in 0..6 {
+            match step % 3 {
+                0 => machine.connecting(900),
+                1 => machine.connected(facts.clone(), 800),
+                _ => machine.failed(Cause::Network("reset".into()).into(), 700),
+            }
+            let now = machine.connection();
+            assert!(now.sequence > last.sequence && now.generation >= last.generation && now.since >= last.since);
+            last = now;
+        }
+    }
+
+    #[test]
+    fn reading_a_state_changes_nothing() {
+        let mut machine = Machine::new(true, 1);
+        machine.failed(Cause::SignIn.into(), 2);
+        let before = machine.clone();
+        let _ = (
+            machine.status(),
+            machine.action(),
+            machine.error(),
+            machine.connection(),
+            machine.auth(),
+        );
+        let _ = machine.may_attempt("x", 99_999_999);
+        assert_eq!(machine, before);
+    }
+
+    #[test]
+    fn a_call_may_try_again_after_thirty_seconds_but_not_before() {
+        let mut machine = Machine::new(true, 0);
+        machine.failed(Cause::Network("refused".into()).into(), 1_000);
+        let refused = machine.may_attempt("x", 11_000).unwrap_err();
+        assert_eq!(refused.retry_after, Some(Duration::from_secs(20)));
+        machine.may_attempt("x", 31_000).unwrap();
+    }
+
+    #[test]
+    fn a_lost_session_may_be_replaced_at_once() {
+        let mut machine = Machine::new(true, 0);
+        machine.lost(Cause::Exited("exit code 1".into()).into(), 10);
+        machine.may_attempt("x", 10).unwrap();
+    }
+
+    #[test]
+    fn a_sign_in_or_protocol_fault_waits_for_the_person() {
+        for cause in [Cause::SignIn, Cause::Protocol("x".into())] {
+            let mut machine = Machine::new(true, 0);
+            machine.failed(cause.into(), 0);
+            machine.may_attempt("x", u64::MAX / 2).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_missing_program_is_looked_up_at_every_call() {
+        let mut machine = Machine::new(true, 0);
+        machine.failed(Cause::ProgramNotFound("no npx".into()).into(), 10);
+        machine.may_attempt("x", 10).unwrap();
+    }
+}

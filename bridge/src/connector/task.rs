@@ -1,0 +1,549 @@
+//! The task that owns one connector: it alone connects, lists, closes, and says what state that is.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use tokio::{
+    sync::{OwnedSemaphorePermit, mpsc, oneshot},
+    task::JoinHandle,
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    World,
+    attempt::{self, Opened, Plan},
+    discovery::RawTools,
+    log::Log,
+    session::{Ended, Keeper, Session},
+    state::{Cause, Failure, Machine, unavailable},
+};
+use crate::{
+    clock::unix_ms,
+    config::{self, Start},
+    error::{Action, ApiError, Code},
+    ids::ConnectorId,
+    snapshot::{Era, RejectedTool},
+    tools::{ParsedTools, Tool, parse_tools},
+};
+
+/// A background start gives its slot back after this long, however slow it is.
+const SLOT_HELD_FOR: Duration = Duration::from_millis(250);
+/// A session that was opened only to list tools closes after being unused this long.
+const IDLE_AFTER_DISCOVERY: Duration = Duration::from_secs(60);
+/// More messages than this wait only when the connector's task is stuck; senders then wait too.
+const MAILBOX: usize = 256;
+
+/// What others may see of a connector: one immutable value per change.
+#[derive(Debug, Clone)]
+pub struct View {
+    pub machine: Machine,
+    pub entry: Arc<config::Connector>,
+    pub tools: Arc<KnownTools>,
+}
+
+/// A connector's list as it was last read.
+#[derive(Debug, Default)]
+pub struct KnownTools {
+    pub tools: Vec<Arc<Tool>>,
+    pub rejected: Vec<RejectedTool>,
+}
+
+impl From<ParsedTools> for KnownTools {
+    fn from(parsed: ParsedTools) -> Self {
+        Self {
+            tools: parsed.tools.into_iter().map(Arc::new).collect(),
+            rejected: parsed.rejected,
+        }
+    }
+}
+
+/// A list from before this start.
+#[derive(Debug)]
+pub struct Known {
+    pub list: RawTools,
+    /// The era its upstream spoke, tried first; `None` = not known.
+    pub era: Option<Era>,
+}
+
+/// The side of a connector that callers share.
+pub struct Shared {
+    pub id: ConnectorId,
+    view: ArcSwap<View>,
+    session: ArcSwapOption<Session>,
+    /// Unix milliseconds of the last call; 0 = none in this run.
+    used_at: AtomicU64,
+    pub log: Log,
+}
+
+impl Shared {
+    /// The present state.
+    pub fn view(&self) -> Arc<View> {
+        self.view.load_full()
+    }
+
+    /// The session, if one stands.
+    pub fn session(&self) -> Option<Arc<Session>> {
+        self.session.load_full().filter(|session| !session.is_over())
+    }
+
+    /// Unix milliseconds of the last call, in this run.
+    pub fn used_at(&self) -> Option<u64> {
+        Some(self.used_at.load(Ordering::Relaxed)).filter(|at| *at > 0)
+    }
+
+    /// Notes that a call uses the connector now.
+    pub fn mark_used(&self) {
+        self.used_at.store(unix_ms(), Ordering::Relaxed);
+    }
+}
+
+type SessionReply = oneshot::Sender<Result<Arc<Session>, ApiError>>;
+
+enum Message {
+    Acquire(SessionReply),
+    Reconnect(SessionReply),
+    Update(Arc<config::Connector>),
+    Stop,
+}
+
+/// A running connector. Dropping it stops the connector; [`Handle::stop`] also waits.
+pub struct Handle {
+    pub shared: Arc<Shared>,
+    mailbox: mpsc::Sender<Message>,
+    task: JoinHandle<()>,
+    stop: CancellationToken,
+}
+
+/// What a connector starts with.
+pub struct Beginning {
+    pub entry: Arc<config::Connector>,
+    /// The list saved under its launch identity, or compiled in.
+    pub known: Option<Known>,
+    /// The connector that this one replaces: its numbers go on, and it is gone before this one starts anything.
+    pub replaces: Option<Handle>,
+}
+
+impl Handle {
+    /// Starts the task. Nothing is spawned or contacted yet, unless there is no list to show or the entry says so.
+    pub fn start(world: Arc<World>, beginning: Beginning) -> Self {
+        let Beginning { entry, known, replaces } = beginning;
+        let mut machine = Machine::new(entry.enabled, unix_ms());
+        if let Some(earlier) = &replaces {
+            machine.continue_from(&earlier.shared.view().machine);
+        }
+        let wants_list = entry.enabled && (known.is_none() || entry.start == Start::AtLaunch);
+        let era = known.as_ref().and_then(|known| known.era);
+        let tools: Arc<KnownTools> = Arc::new(
+            known
+                .map(|known| parse_tools(known.list.items).into())
+                .unwrap_or_default(),
+        );
+        let shared = Arc::new(Shared {
+            id: entry.id.clone(),
+            view: ArcSwap::from_pointee(View {
+                machine: machine.clone(),
+                entry: entry.clone(),
+                tools: tools.clone(),
+            }),
+            session: ArcSwapOption::empty(),
+            used_at: AtomicU64::new(replaces.as_ref().and_then(|r| r.shared.used_at()).unwrap_or(0)),
+            log: world.logs.connector(&entry.id),
+        });
+        let (mailbox, inbox) = mpsc::channel(MAILBOX);
+        let stop = CancellationToken::new();
+        let task = Task {
+            world,
+            shared: shared.clone(),
+            machine,
+            entry,
+            tools,
+            inbox,
+            stop: stop.clone(),
+            waiters: Vec::new(),
+            attempt: None,
+            live: None,
+            wants_list,
+            era,
+        };
+        let task = tokio::spawn(async move {
+            if let Some(earlier) = replaces {
+                earlier.stop().await;
+            }
+            task.run().await;
+        });
+        Self {
+            shared,
+            mailbox,
+            task,
+            stop,
+        }
+    }
+
+    /// A cheap way to reach the connector.
+    pub fn door(&self) -> Door {
+        Door {
+            shared: self.shared.clone(),
+            mailbox: self.mailbox.clone(),
+        }
+    }
+
+    /// Applies what may change without a restart.
+    pub async fn update(&self, entry: Arc<config::Connector>) {
+        // A task that has ended needs no update.
+        let _ = self.mailbox.send(Message::Update(entry)).await;
+    }
+
+    /// Ends the session, also one that is still being opened, and waits until its process tree is gone.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        let _ = self.mailbox.try_send(Message::Stop);
+        if let Err(error) = self.task.await {
+            tracing::error!(connector = %self.shared.id, %error, "a connector's task ended abnormally");
+        }
+    }
+}
+
+/// What callers hold: enough to see a connector and to ask for its session.
+#[derive(Clone)]
+pub struct Door {
+    pub shared: Arc<Shared>,
+    mailbox: mpsc::Sender<Message>,
+}
+
+impl Door {
+    /// The session, connecting first where needed. Whoever asks while an attempt runs awaits that one.
+    ///
+    /// # Errors
+    /// `disabled`, `unavailable` (with `Retry-After` while it rests), `needs_secret`, `needs_sign_in`.
+    pub async fn acquire(&self) -> Result<Arc<Session>, ApiError> {
+        if let Some(session) = self.shared.session() {
+            return Ok(session);
+        }
+        self.ask(Message::Acquire).await
+    }
+
+    /// Closes the session that stands and waits for one new attempt.
+    ///
+    /// # Errors
+    /// As [`Door::acquire`].
+    pub async fn reconnect(&self) -> Result<Arc<Session>, ApiError> {
+        self.ask(Message::Reconnect).await
+    }
+
+    async fn ask(&self, message: impl FnOnce(SessionReply) -> Message) -> Result<Arc<Session>, ApiError> {
+        let (reply, answer) = oneshot::channel();
+        let gone = || {
+            ApiError::new(
+                Code::Unavailable,
+                format!("{} is being stopped or replaced; try again.", self.shared.id),
+            )
+        };
+        self.mailbox.send(message(reply)).await.map_err(|_| gone())?;
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+struct Live {
+    keeper: Keeper,
+    session: Arc<Session>,
+    refresh: Option<JoinHandle<Result<attempt::Listed, Cause>>>,
+    refresh_again: bool,
+    idle_at: Option<Instant>,
+}
+
+struct Task {
+    world: Arc<World>,
+    shared: Arc<Shared>,
+    machine: Machine,
+    entry: Arc<config::Connector>,
+    tools: Arc<KnownTools>,
+    inbox: mpsc::Receiver<Message>,
+    stop: CancellationToken,
+    waiters: Vec<SessionReply>,
+    attempt: Option<JoinHandle<Result<Opened, Failure>>>,
+    live: Option<Live>,
+    /// True until the list was read once, when there was none to begin with.
+    wants_list: bool,
+    /// What the upstream spoke last.
+    era: Option<Era>,
+}
+
+impl Task {
+    async fn run(mut self) {
+        let mut slot = Box::pin(self.world.slots.clone().acquire_owned());
+        loop {
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break,
+                message = self.inbox.recv() => match message {
+                    Some(message) => self.take(message).await,
+                    None => break,
+                },
+                done = join(&mut self.attempt) => self.attempt_done(done),
+                event = next_event(&mut self.live) => self.live_event(event).await,
+                permit = &mut slot, if self.wants_list => {
+                    self.wants_list = false;
+                    if let Ok(permit) = permit {
+                        self.start_in_background(permit);
+                    }
+                }
+            }
+        }
+        self.end().await;
+    }
+
+    async fn take(&mut self, message: Message) {
+        match message {
+            Message::Acquire(reply) => self.acquire(reply),
+            Message::Reconnect(reply) => {
+                if !self.entry.enabled {
+                    let _ = reply.send(Err(self.is_off()));
+                    return;
+                }
+                self.drop_attempt().await;
+                self.close_session().await;
+                self.waiters.push(reply);
+                self.start_attempt();
+            }
+            Message::Update(entry) => {
+                self.entry = entry;
+                self.publish();
+            }
+            Message::Stop => {}
+        }
+    }
+
+    fn acquire(&mut self, reply: SessionReply) {
+        if !self.entry.enabled {
+            let _ = reply.send(Err(self.is_off()));
+            return;
+        }
+        if let Some(live) = self.live.as_ref().filter(|live| !live.session.is_over()) {
+            let _ = reply.send(Ok(live.session.clone()));
+            return;
+        }
+        if self.attempt.is_none() && self.live.is_none() {
+            if let Err(refusal) = self.machine.may_attempt(&self.name(), unix_ms()) {
+                let _ = reply.send(Err(refusal));
+                return;
+            }
+            self.start_attempt();
+        }
+        self.waiters.push(reply);
+    }
+
+    fn is_off(&self) -> ApiError {
+        ApiError::new(Code::Disabled, format!("{} is turned off.", self.name())).with_action(Some(Action::Enable))
+    }
+
+    fn name(&self) -> String {
+        self.entry.name.clone().unwrap_or_else(|| self.entry.id.to_string())
+    }
+
+    fn start_in_background(&mut self, permit: OwnedSemaphorePermit) {
+        if self.attempt.is_none() && self.live.is_none() {
+            self.start_attempt();
+        }
+        tokio::spawn(async move {
+            tokio::time::sleep(SLOT_HELD_FOR).await;
+            drop(permit);
+        });
+    }
+
+    fn start_attempt(&mut self) {
+        self.wants_list = false;
+        self.machine.connecting(unix_ms());
+        self.publish();
+        let plan = Plan {
+            entry: self.entry.clone(),
+            log: self.shared.log.clone(),
+            era: self.era,
+        };
+        self.attempt = Some(tokio::spawn(attempt::run(self.world.clone(), plan)));
+    }
+
+    fn attempt_done(&mut self, done: Result<Opened, Failure>) {
+        self.attempt = None;
+        match done {
+            Ok(opened) => {
+                self.tools = Arc::new(opened.listed.tools.into());
+                self.era = Some(opened.session.facts.era);
+                self.machine.connected(opened.session.facts.clone(), unix_ms());
+                self.shared.session.store(Some(opened.session.clone()));
+                self.publish();
+                let wanted = !self.waiters.is_empty() || self.entry.start == Start::AtLaunch;
+                for waiter in self.waiters.drain(..) {
+                    // A caller that left meanwhile is no fault.
+                    let _ = waiter.send(Ok(opened.session.clone()));
+                }
+                self.live = Some(Live {
+                    keeper: opened.keeper,
+                    session: opened.session,
+                    refresh: None,
+                    refresh_again: false,
+                    idle_at: (!wanted).then(|| Instant::now() + IDLE_AFTER_DISCOVERY),
+                });
+            }
+            Err(failure) => {
+                let refusal = unavailable(&self.name(), &failure.cause);
+                self.machine.failed(failure, unix_ms());
+                self.publish();
+                for waiter in self.waiters.drain(..) {
+                    let _ = waiter.send(Err(refusal.clone()));
+                }
+            }
+        }
+    }
+
+    async fn live_event(&mut self, event: LiveEvent) {
+        match event {
+            LiveEvent::Ended(ended) => {
+                self.live = None;
+                self.shared.session.store(None);
+                let since = SystemTime::UNIX_EPOCH + Duration::from_millis(self.machine.connection().since);
+                let detail = attempt::last_lines(&self.shared.log, since);
+                self.machine.lost(
+                    Failure {
+                        cause: ended.cause,
+                        detail,
+                    },
+                    unix_ms(),
+                );
+                self.publish();
+                if !self.waiters.is_empty() {
+                    self.start_attempt();
+                }
+            }
+            LiveEvent::ToolsChanged => {
+                if let Some(live) = &mut self.live {
+                    match live.refresh {
+                        Some(_) => live.refresh_again = true,
+                        None => live.refresh = Some(self.world.refresh(&self.entry, &live.session, &self.shared.log)),
+                    }
+                }
+            }
+            LiveEvent::Refreshed(listed) => {
+                match listed {
+                    Ok(listed) => {
+                        self.tools = Arc::new(listed.tools.into());
+                        self.machine.observed(unix_ms());
+                    }
+                    // The old list stays; the next change or reconnect reads it again.
+                    Err(cause) => self
+                        .shared
+                        .log
+                        .line(&format!("The tool list could not be read again: {}", cause.sentence())),
+                }
+                if let Some(live) = &mut self.live {
+                    live.refresh = std::mem::take(&mut live.refresh_again)
+                        .then(|| self.world.refresh(&self.entry, &live.session, &self.shared.log));
+                }
+                self.publish();
+            }
+            LiveEvent::Idle => {
+                let used = self
+                    .shared
+                    .used_at()
+                    .is_some_and(|at| at >= self.machine.connection().since);
+                if used {
+                    if let Some(live) = &mut self.live {
+                        live.idle_at = None;
+                    }
+                } else {
+                    self.close_session().await;
+                }
+            }
+        }
+    }
+
+    async fn close_session(&mut self) {
+        if let Some(live) = self.live.take() {
+            self.shared.session.store(None);
+            if let Some(refresh) = live.refresh {
+                refresh.abort();
+            }
+            live.keeper.close().await;
+            self.machine.sleeping(unix_ms());
+            self.publish();
+        }
+    }
+
+    /// Gives up an attempt under way; its process tree is gone when this returns.
+    async fn drop_attempt(&mut self) {
+        if let Some(attempt) = self.attempt.take() {
+            attempt.abort();
+            if let Ok(Ok(opened)) = attempt.await {
+                opened.keeper.close().await;
+            }
+            self.machine.sleeping(unix_ms());
+        }
+    }
+
+    async fn end(mut self) {
+        self.inbox.close();
+        self.drop_attempt().await;
+        self.close_session().await;
+    }
+
+    fn publish(&self) {
+        let view = View {
+            machine: self.machine.clone(),
+            entry: self.entry.clone(),
+            tools: self.tools.clone(),
+        };
+        self.shared.view.store(Arc::new(view));
+        self.world.changed.notify_one();
+    }
+}
+
+enum LiveEvent {
+    Ended(Ended),
+    ToolsChanged,
+    Refreshed(Result<attempt::Listed, Cause>),
+    Idle,
+}
+
+/// The attempt's outcome; never resolves while there is none.
+async fn join(attempt: &mut Option<JoinHandle<Result<Opened, Failure>>>) -> Result<Opened, Failure> {
+    match attempt {
+        Some(running) => match running.await {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                tracing::error!(%error, "an attempt to connect ended abnormally");
+                Err(Cause::Stopped.into())
+            }
+        },
+        None => std::future::pending().await,
+    }
+}
+
+/// What happens next to the session; never resolves while there is none.
+async fn next_event(live: &mut Option<Live>) -> LiveEvent {
+    let Some(live) = live else {
+        return std::future::pending().await;
+    };
+    let signals = live.session.signals.clone();
+    tokio::select! {
+        ended = live.keeper.over() => LiveEvent::Ended(ended),
+        () = signals.tools_changed.notified() => LiveEvent::ToolsChanged,
+        listed = async {
+            match &mut live.refresh {
+                Some(refresh) => refresh.await,
+                None => std::future::pending().await,
+            }
+        } => LiveEvent::Refreshed(listed.unwrap_or(Err(Cause::Stopped))),
+        () = async {
+            match live.idle_at {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        } => LiveEvent::Idle,
+    }
+}

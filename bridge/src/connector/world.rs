@@ -1,0 +1,262 @@
+//! What all connectors share of the world: folders, store, the spawning thread, the start slots.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    ffi::OsStr,
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, OnceCell, Semaphore},
+    task::JoinHandle,
+};
+
+use super::{
+    attempt::{self, Listed},
+    discovery::RawTools,
+    log::{Log, LogWriter},
+    process::Spawner,
+    program::{self, Programs},
+    session::Session,
+    state::Cause,
+    task::Known,
+};
+use crate::{
+    builtin,
+    config::{self, Launch, StdioLaunch},
+    home::Home,
+    ids::ConnectorId,
+    store::{SnapshotKey, Store, StoredSnapshot},
+    trust::{LaunchContext, LaunchIdentity, expand_home},
+};
+
+/// The log thread is waited for this long.
+const LOG_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Shared by every connector's task; made once by the bridge.
+pub struct World {
+    pub home: Home,
+    /// The person's home folder, for `~`.
+    pub person_home: PathBuf,
+    /// Our own `neuron-connectd`, for connectors that name it.
+    pub own_binary: PathBuf,
+    pub store: Arc<Store>,
+    pub spawner: Spawner,
+    /// Found out at the first use: the login shell is asked for its PATH.
+    pub programs: OnceCell<Programs>,
+    pub logs: Logs,
+    /// One background start per core at a time.
+    pub slots: Arc<Semaphore>,
+    /// Told whenever a connector has something new to show.
+    pub changed: Notify,
+}
+
+impl World {
+    /// Variables of our own environment, read when a connector starts.
+    pub fn env(name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    /// The launch identity of an entry as it would start now.
+    pub async fn identity(&self, entry: &config::Connector) -> LaunchIdentity {
+        let env_file = match &entry.launch {
+            Launch::Stdio(StdioLaunch {
+                env_file: Some(path), ..
+            }) => tokio::fs::read(expand_home(path, &self.person_home)).await.ok(),
+            Launch::Stdio(_) | Launch::Http(_) => None,
+        };
+        LaunchIdentity::of(
+            entry,
+            &LaunchContext {
+                env: &Self::env,
+                home: &self.person_home,
+                env_file: env_file.as_deref(),
+            },
+        )
+    }
+
+    async fn key(&self, entry: &config::Connector) -> SnapshotKey {
+        SnapshotKey {
+            connector: entry.id.clone(),
+            identity: self.identity(entry).await,
+        }
+    }
+
+    /// The list an entry can show before anything runs: compiled in, or saved under its identity.
+    pub async fn known_list(&self, entry: &config::Connector) -> Option<Known> {
+        if builtin::is_files_server(&entry.launch) {
+            let list = RawTools::from_text(builtin::files_tools().to_owned()).ok()?;
+            return Some(Known { list, era: None });
+        }
+        let key = self.key(entry).await;
+        let store = self.store.clone();
+        let read = tokio::task::spawn_blocking(move || store.snapshot(&key)).await;
+        match read {
+            Ok(Ok(snapshot)) => snapshot.and_then(|snapshot| {
+                let list = RawTools::from_text(snapshot.tools).ok()?;
+                Some(Known {
+                    list,
+                    era: Some(snapshot.era),
+                })
+            }),
+            Ok(Err(error)) => {
+                tracing::warn!(connector = %entry.id, %error, "its saved tool list could not be read");
+                None
+            }
+            Err(error) => {
+                tracing::error!(connector = %entry.id, %error, "reading a saved tool list ended abnormally");
+                None
+            }
+        }
+    }
+
+    /// Keeps a complete list for the next start. A failure is logged: the session works without.
+    pub(super) async fn save_list(&self, entry: &config::Connector, session: &Session, list: &RawTools) {
+        let key = self.key(entry).await;
+        let snapshot = StoredSnapshot {
+            era: session.facts.era,
+            protocol: Some(session.facts.protocol.clone()),
+            server_info: session.server.clone(),
+            instructions: session.instructions.clone(),
+            tools: list.text.clone(),
+            saved_at: crate::clock::unix_ms(),
+        };
+        let store = self.store.clone();
+        let saved = tokio::task::spawn_blocking(move || store.save_snapshot(&key, &snapshot)).await;
+        match saved {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(connector = %entry.id, %error, "its tool list could not be saved"),
+            Err(error) => tracing::error!(connector = %entry.id, %error, "saving a tool list ended abnormally"),
+        }
+    }
+
+    /// Where programs are searched. The first use asks the login shell, which may take seconds.
+    pub(super) async fn programs(&self) -> &Programs {
+        self.programs
+            .get_or_init(|| async {
+                let ours = std::env::var_os("PATH");
+                let shell = std::env::var_os("SHELL")
+                    .map(PathBuf::from)
+                    .filter(|shell| shell.is_absolute());
+                let shell = shell.unwrap_or_else(|| PathBuf::from("/bin/sh"));
+                let login = match program::login_shell_path(
+                    &self.spawner,
+                    &shell,
+                    &self.person_home,
+                    std::env::vars_os().collect::<Vec<_>>(),
+                )
+                .await
+                {
+                    Ok(path) => Some(path),
+                    Err(error) => {
+                        tracing::warn!(%error, "programs are searched on this app's own PATH");
+                        None
+                    }
+                };
+                self.search(login.as_deref(), ours.as_deref())
+            })
+            .await
+    }
+
+    /// Without asking the login shell, for our own program.
+    pub(super) fn own_programs(&self) -> Programs {
+        self.search(None, std::env::var_os("PATH").as_deref())
+    }
+
+    fn search(&self, login: Option<&OsStr>, ours: Option<&OsStr>) -> Programs {
+        let folders = program::search_folders(login, ours, &self.person_home);
+        Programs {
+            folders,
+            own: self.own_binary.clone(),
+        }
+    }
+
+    /// Reads the list again over the session that stands.
+    pub(super) fn refresh(
+        self: &Arc<Self>,
+        entry: &Arc<config::Connector>,
+        session: &Arc<Session>,
+        log: &Log,
+    ) -> JoinHandle<Result<Listed, Cause>> {
+        let (world, entry, session, log) = (self.clone(), entry.clone(), session.clone(), log.clone());
+        tokio::spawn(async move { attempt::list(&world, &entry, &session, &log).await })
+    }
+
+    /// Forgets what was kept of a removed connector.
+    pub async fn forget(self: &Arc<Self>, id: &ConnectorId) {
+        let (world, id) = (self.clone(), id.clone());
+        let forgotten = tokio::task::spawn_blocking(move || {
+            world.logs.forget(&id);
+            world.store.remove_snapshot(&id)
+        });
+        match forgotten.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "saved tool lists could not be removed"),
+            Err(error) => tracing::error!(%error, "removing saved tool lists ended abnormally"),
+        }
+    }
+
+    /// Ends every process that is still there, at once.
+    pub fn kill_all(&self) {
+        self.spawner.kill_all();
+    }
+}
+
+/// One log per connector.
+pub struct Logs {
+    home: Home,
+    writer: LogWriter,
+    open: Mutex<HashMap<ConnectorId, Log>>,
+}
+
+impl Logs {
+    /// Starts the writing thread.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(home: Home) -> io::Result<Self> {
+        Ok(Self {
+            home,
+            writer: LogWriter::start()?,
+            open: Mutex::default(),
+        })
+    }
+
+    /// The log of a connector, the same one each time.
+    pub fn connector(&self, id: &ConnectorId) -> Log {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.entry(id.clone())
+            .or_insert_with(|| {
+                self.writer
+                    .open(self.home.log_of(id), Arc::new(|line| Cow::Borrowed(line)))
+            })
+            .clone()
+    }
+
+    /// Deletes a connector's log. Blocks for a moment: not for async threads.
+    pub fn forget(&self, id: &ConnectorId) {
+        let log = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        if let Some(log) = log {
+            log.remove(LOG_PATIENCE);
+        }
+    }
+
+    /// Waits a moment until what was logged is on disk. Blocks: not for async threads.
+    pub fn flush(&self) {
+        self.writer.flush(LOG_PATIENCE);
+    }
+}
+
+/// The command line or address as written, for the owner.
+pub fn summary_of(launch: &Launch) -> String {
+    match launch {
+        Launch::Stdio(stdio) => {
+            shell_words::join(std::iter::once(stdio.command.as_str()).chain(stdio.args.iter().map(String::as_str)))
+        }
+        Launch::Http(http) => http.url.clone(),
+    }
+}

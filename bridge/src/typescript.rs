@@ -1,0 +1,64 @@
+//! The declarations behind `ui/src/lib/bridge.ts`: one file, made from the types that cross to the window.
+
+/// The whole file, in a fixed order.
+#[cfg(test)]
+pub(crate) fn declarations() -> String {
+    use ts_rs::{Config, TS};
+
+    use crate::{catalog, error, settings, snapshot};
+
+    let config = Config::default();
+    let mut out = String::from("// Generated from the bridge's types by `make types`; never edited by hand.\n");
+    macro_rules! declare {
+        ($($type:ty),* $(,)?) => {$(
+            out.push_str("\nexport ");
+            out.push_str(&<$type as TS>::decl(&config));
+            out.push('\n');
+        )*};
+    }
+    declare!(
+        snapshot::Snapshot,
+        snapshot::ApiView,
+        snapshot::ConfigView,
+        snapshot::Notice,
+        snapshot::NoticeLevel,
+        snapshot::Status,
+        snapshot::TransportKind,
+        snapshot::Era,
+        snapshot::Readiness,
+        snapshot::ConnectorView,
+        snapshot::AuthView,
+        snapshot::AuthState,
+        snapshot::ConnectionView,
+        snapshot::RetryView,
+        snapshot::ConnectorDetail,
+        snapshot::ToolView,
+        snapshot::ToolHints,
+        snapshot::RejectedTool,
+        snapshot::CallAnswer,
+        error::Code,
+        error::Action,
+        error::ApiError,
+        catalog::paste::Paste,
+        catalog::paste::Proposal,
+        settings::Theme,
+    );
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `make types` sets `UPDATE_TYPES` to write the file instead.
+    #[test]
+    fn the_windows_types_are_those_of_the_bridge() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../ui/src/lib/bridge.ts");
+        let made = declarations();
+        if std::env::var_os("UPDATE_TYPES").is_some() {
+            std::fs::write(path, &made).unwrap();
+        }
+        let kept = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(kept == made, "ui/src/lib/bridge.ts is stale; run `make types`");
+    }
+}
