@@ -1,0 +1,278 @@
+//! The way to the running bridge: finds it by `<home>/connect/api.json`, asks it over its local socket, reads its
+//! answers into outcomes.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::{
+    Method, Request,
+    body::Bytes,
+    header::{ACCEPT, CONTENT_TYPE, HOST},
+};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::net::UnixStream;
+
+use crate::exit::{Exit, Failure};
+
+/// Longest wait for an answer that needs no upstream.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// What a running bridge says about itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Running {
+    pub(crate) port: u16,
+    pub(crate) pid: u32,
+    pub(crate) version: String,
+    pub(crate) socket: PathBuf,
+}
+
+/// A bridge that was running when it was looked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) running: Running,
+    pub(crate) home: PathBuf,
+}
+
+/// An answer's status and JSON body.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+}
+
+impl Client {
+    /// Finds the bridge of this home.
+    ///
+    /// # Errors
+    /// Exit 3 where none is running.
+    pub(crate) fn find(home: &Path) -> Result<Self, Failure> {
+        let path = home.join("connect").join("api.json");
+        let text = std::fs::read_to_string(&path).map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => none_running(home),
+            _ => Failure::no_bridge(format!("{} cannot be read: {e}.", path.display())),
+        })?;
+        let running = serde_json::from_str(&text).map_err(|e| {
+            Failure::no_bridge(format!(
+                "{} cannot be understood ({e}): restart the bridge, which writes it anew.",
+                path.display()
+            ))
+        })?;
+        Ok(Self {
+            running,
+            home: home.to_owned(),
+        })
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Result<Answer, Failure> {
+        self.ask(Method::GET, path, None, ANSWER).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: String) -> Result<Answer, Failure> {
+        self.ask(Method::POST, path, Some(body), ANSWER).await
+    }
+
+    /// Like `post`, for what may take as long as an upstream does.
+    pub(crate) async fn post_slowly(&self, path: &str, body: String, wait: Duration) -> Result<Answer, Failure> {
+        self.ask(Method::POST, path, Some(body), wait).await
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: Option<String>, wait: Duration) -> Result<Answer, Failure> {
+        match tokio::time::timeout(wait, self.exchange(method, path, body)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(Trouble::NobodyThere)) => Err(none_running(&self.home)),
+            Ok(Err(trouble)) => Err(Failure::failed(format!(
+                "The bridge (process {}) could not be asked: {trouble}.",
+                self.running.pid
+            ))),
+            Err(_elapsed) => Err(Failure::failed(format!(
+                "The bridge (process {}) did not answer within {} seconds: try again, or restart it.",
+                self.running.pid,
+                wait.as_secs()
+            ))),
+        }
+    }
+
+    async fn exchange(&self, method: Method, path: &str, body: Option<String>) -> Result<Answer, Trouble> {
+        let stream = UnixStream::connect(&self.running.socket)
+            .await
+            .map_err(|e| match e.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Trouble::NobodyThere,
+                _ => Trouble::Io(e),
+            })?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, "localhost")
+            .header(ACCEPT, "application/json");
+        if body.is_some() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        let request = request.body(Full::new(Bytes::from(body.unwrap_or_default())))?;
+        let exchange = async {
+            let response = sender.send_request(request).await?;
+            let status = response.status().as_u16();
+            let bytes = response.into_body().collect().await?.to_bytes();
+            // Ends the connection, which `connection` waits for.
+            drop(sender);
+            Ok((status, bytes))
+        };
+        let (answer, _closed) = tokio::join!(exchange, connection);
+        let (status, bytes) = answer.map_err(|e: hyper::Error| Trouble::Http(e))?;
+        let body = if bytes.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(&bytes).map_err(Trouble::Json)?
+        };
+        Ok(Answer { status, body })
+    }
+}
+
+impl Answer {
+    /// The body of a success.
+    ///
+    /// # Errors
+    /// The API's own sentence with the exit code that fits; 4 for what was refused or waits for the person.
+    pub(crate) fn ok(self) -> Result<Value, Failure> {
+        if (200..300).contains(&self.status) && self.body["pending"] != true {
+            return Ok(self.body);
+        }
+        let code = self.body["code"].as_str().unwrap_or_default();
+        let exit = match (self.status, code) {
+            (202 | 401 | 403, _) | (_, "needs_secret" | "needs_sign_in" | "needs_review" | "tool_changed") => {
+                Exit::NeedsYou
+            }
+            _ => Exit::Failed,
+        };
+        let mut message = match self.body["error"].as_str() {
+            Some(sentence) if !sentence.is_empty() => sentence.to_owned(),
+            _ => format!("The bridge answered {} without saying why.", self.status),
+        };
+        if let Some(hint) = self.body["action"].as_str().and_then(|action| hint(action, None)) {
+            message = format!("{message} ({hint})");
+        }
+        Err(Failure {
+            exit,
+            message,
+            body: self.body,
+        })
+    }
+}
+
+/// What a person does here about an `action` of the API, for a connector where it is known.
+pub(crate) fn hint(action: &str, id: Option<&str>) -> Option<String> {
+    let id = id.unwrap_or("ID");
+    match action {
+        "enable" => Some(format!("turn it on: neuron-connectd enable {id}")),
+        "reconnect" => Some(format!("try again: neuron-connectd reconnect {id}")),
+        "edit" => Some("correct its entry in connectors.json".to_owned()),
+        "set_secret" => Some("give its secret".to_owned()),
+        "sign_in" => Some("sign in at its server".to_owned()),
+        _ => None,
+    }
+}
+
+fn none_running(home: &Path) -> Failure {
+    let serve = if std::env::var_os("HOME").is_some_and(|h| Path::new(&h).join(".neuron") == home) {
+        "neuron-connectd serve".to_owned()
+    } else {
+        format!("neuron-connectd --home {} serve", home.display())
+    };
+    Failure::no_bridge(format!(
+        "No bridge is running for {}: start it with \"{serve}\", or open Neuron Connect.",
+        home.display()
+    ))
+}
+
+enum Trouble {
+    NobodyThere,
+    Io(io::Error),
+    Http(hyper::Error),
+    Request(hyper::http::Error),
+    Json(serde_json::Error),
+}
+
+impl From<hyper::Error> for Trouble {
+    fn from(e: hyper::Error) -> Self {
+        Self::Http(e)
+    }
+}
+
+impl From<hyper::http::Error> for Trouble {
+    fn from(e: hyper::http::Error) -> Self {
+        Self::Request(e)
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NobodyThere => f.write_str("nobody listens on its socket"),
+            Self::Io(e) => write!(f, "{e}"),
+            Self::Http(e) => write!(f, "{e}"),
+            Self::Request(e) => write!(f, "{e}"),
+            Self::Json(e) => write!(f, "its answer is no JSON ({e})"),
+        }
+    }
+}
+
+/// One segment or query value of a path.
+pub(crate) fn encoded(text: &str) -> String {
+    use fmt::Write as _;
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            _ => {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn refusals_and_what_waits_for_the_person_have_their_own_exit_code() {
+        for (status, body, exit) in [
+            (
+                202,
+                json!({"ok": false, "pending": true, "error": "Waits."}),
+                Exit::NeedsYou,
+            ),
+            (403, json!({"code": "scope_missing", "error": "No."}), Exit::NeedsYou),
+            (409, json!({"code": "needs_secret", "error": "Secret."}), Exit::NeedsYou),
+            (409, json!({"code": "disabled", "error": "Off."}), Exit::Failed),
+            (504, json!({"code": "upstream_timeout", "error": "Late."}), Exit::Failed),
+            (500, Value::Null, Exit::Failed),
+        ] {
+            let failure = Answer { status, body }.ok().unwrap_err();
+            assert_eq!(failure.exit, exit, "{status}");
+            assert!(!failure.message.is_empty());
+        }
+        assert!(
+            Answer {
+                status: 200,
+                body: json!({"ok": true})
+            }
+            .ok()
+            .is_ok()
+        );
+    }
+
+    #[test]
+    fn what_is_put_into_a_path_cannot_leave_its_place() {
+        assert_eq!(encoded("a/b?c=d ü"), "a%2Fb%3Fc%3Dd%20%C3%BC");
+    }
+}

@@ -1,0 +1,56 @@
+//! `remove`, `enable`, `disable`, `reconnect`: one connector, one change.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Context, status};
+use crate::{
+    exit::{Exit, Failure},
+    screen::harmless,
+};
+
+/// A package runner may download for five minutes before its program answers.
+const ONE_ATTEMPT: Duration = Duration::from_secs(6 * 60);
+
+pub(super) async fn remove(context: &Context, id: &str) -> Result<(), Failure> {
+    let body = json!({ "id": id }).to_string();
+    let answer = context.client()?.post("/mcp/servers/remove", body).await?.ok()?;
+    context.show(&answer, || format!("Removed {id}."));
+    Ok(())
+}
+
+pub(super) async fn toggle(context: &Context, id: &str, enabled: bool) -> Result<(), Failure> {
+    let body = json!({ "id": id, "enabled": enabled }).to_string();
+    let answer = context.client()?.post("/mcp/servers/toggle", body).await?.ok()?;
+    context.show(&answer, || {
+        format!("{id} is {} now.", if enabled { "on" } else { "off" })
+    });
+    Ok(())
+}
+
+pub(super) async fn reconnect(context: &Context, id: &str) -> Result<(), Failure> {
+    let body = json!({ "id": id }).to_string();
+    let client = context.client()?;
+    let answer = client
+        .post_slowly("/mcp/servers/reconnect", body, ONE_ATTEMPT)
+        .await?
+        .ok()?;
+    let server = &answer["server"];
+    if answer["verified"] == true {
+        context.show(&answer, || {
+            format!("{id} is connected, with {} tools.", server["tools"])
+        });
+        return Ok(());
+    }
+    let needs_you = matches!(
+        server["status"].as_str(),
+        Some("needs_secret" | "needs_sign_in" | "needs_review")
+    );
+    let status = server["status"].as_str().unwrap_or("not connected");
+    Err(Failure {
+        exit: if needs_you { Exit::NeedsYou } else { Exit::Failed },
+        message: harmless(format!("{id} could not be connected ({status}). {}", status::note(server)).trim_end()),
+        body: answer,
+    })
+}

@@ -1,0 +1,61 @@
+//! The client commands: each asks the running bridge one thing and shows what it answers.
+
+mod add;
+mod call;
+mod doctor;
+mod logs;
+mod manage;
+mod status;
+mod tools;
+
+use std::path::PathBuf;
+
+use crate::{
+    args::ClientCommand,
+    client::Client,
+    exit::Failure,
+    screen::{self, Screen},
+};
+
+/// Where and how a command works.
+pub(crate) struct Context {
+    pub(crate) home: PathBuf,
+    pub(crate) screen: Screen,
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Output {
+    Text,
+    Json,
+}
+
+impl Context {
+    fn client(&self) -> Result<Client, Failure> {
+        Client::find(&self.home)
+    }
+
+    /// Prints the body for `--json`, else what `text` makes of it.
+    fn show(&self, body: &serde_json::Value, text: impl FnOnce() -> String) {
+        match self.output {
+            Output::Json => screen::print_json(body),
+            Output::Text => screen::print(&text()),
+        }
+    }
+}
+
+/// Runs a command against the bridge of this home.
+pub(crate) async fn run(context: &Context, command: &ClientCommand) -> Result<(), Failure> {
+    match command {
+        ClientCommand::Status => status::run(context).await,
+        ClientCommand::Tools(args) => tools::run(context, args).await,
+        ClientCommand::Call(args) => call::run(context, args).await,
+        ClientCommand::Add(args) => add::run(context, args).await,
+        ClientCommand::Remove(arg) => manage::remove(context, &arg.id).await,
+        ClientCommand::Enable(arg) => manage::toggle(context, &arg.id, true).await,
+        ClientCommand::Disable(arg) => manage::toggle(context, &arg.id, false).await,
+        ClientCommand::Reconnect(arg) => manage::reconnect(context, &arg.id).await,
+        ClientCommand::Logs(args) => logs::run(context, args).await,
+        ClientCommand::Doctor => doctor::run(context).await,
+    }
+}

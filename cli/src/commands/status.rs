@@ -1,0 +1,117 @@
+//! `status`: the bridge and its connectors at a glance.
+
+use serde_json::Value;
+
+use super::Context;
+use crate::{
+    client::{Client, hint},
+    exit::Failure,
+    screen::{Cell, Long, Screen, Tone},
+};
+
+pub(super) async fn run(context: &Context) -> Result<(), Failure> {
+    let client = context.client()?;
+    let body = client.get("/mcp/servers").await?.ok()?;
+    context.show(&body, || text(context.screen, &client, &body));
+    Ok(())
+}
+
+fn text(screen: Screen, client: &Client, body: &Value) -> String {
+    let running = &client.running;
+    let mut out = format!(
+        "Neuron Connect {} on 127.0.0.1:{} (process {}, {})\n\n",
+        running.version,
+        running.port,
+        running.pid,
+        client.home.display()
+    );
+    let servers = body["servers"].as_array().map_or(&[][..], Vec::as_slice);
+    if servers.is_empty() {
+        out.push_str("No connectors yet: add one with \"neuron-connectd add\".\n");
+    } else {
+        let rows: Vec<_> = servers.iter().map(row).collect();
+        out.push_str(&screen.table(&["ID", "STATUS", "TOOLS", "NAME", "NOTE"], &rows, Long::Wrap));
+    }
+    for notice in notices(body) {
+        out.push_str(&format!("\n{notice}\n"));
+    }
+    out
+}
+
+fn row(server: &Value) -> Vec<Cell> {
+    let id = server["id"].as_str().unwrap_or_default();
+    let status = server["status"].as_str().unwrap_or_default();
+    let tone = tone(status);
+    vec![
+        Cell::plain(id),
+        Cell::new(tone, status),
+        Cell::plain(server["tools"].to_string()),
+        Cell::plain(server["name"].as_str().unwrap_or(id)),
+        Cell::new(if tone == Tone::Bad { Tone::Normal } else { Tone::Dim }, note(server)),
+    ]
+}
+
+/// Why a connector is as it is and what to do, in one line; empty where all is well.
+pub(super) fn note(server: &Value) -> String {
+    let said = ["error", "progress"].iter().find_map(|key| server[*key].as_str());
+    let hint = server["action"]
+        .as_str()
+        .and_then(|action| hint(action, server["id"].as_str()));
+    match (said, hint) {
+        (Some(said), Some(hint)) => format!("{said} ({hint})"),
+        (Some(said), None) => said.to_owned(),
+        (None, Some(hint)) => hint,
+        (None, None) => String::new(),
+    }
+}
+
+/// The remarks about `connectors.json` that the bridge has, each with its place.
+pub(super) fn notices(body: &Value) -> Vec<String> {
+    let notices = body["notices"].as_array().map_or(&[][..], Vec::as_slice);
+    notices
+        .iter()
+        .filter_map(|notice| {
+            let message = crate::screen::harmless(notice["message"].as_str()?);
+            Some(match (notice["line"].as_u64(), notice["column"].as_u64()) {
+                (Some(line), Some(column)) => format!("connectors.json, line {line}, column {column}: {message}"),
+                (Some(line), None) => format!("connectors.json, line {line}: {message}"),
+                _ => format!("connectors.json: {message}"),
+            })
+        })
+        .collect()
+}
+
+/// A state's colour; words that are newer than this program are shown plainly.
+pub(super) fn tone(status: &str) -> Tone {
+    match status {
+        "connected" => Tone::Good,
+        "connecting" | "retrying" | "needs_sign_in" | "needs_secret" | "needs_review" | "keychain_unavailable" => {
+            Tone::Waiting
+        }
+        "error" | "invalid" => Tone::Bad,
+        "disabled" | "paused" | "sleeping" => Tone::Dim,
+        _ => Tone::Normal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_note_says_why_and_what_to_do() {
+        let server = json!({"id": "x", "error": "It failed.", "action": "reconnect"});
+        assert_eq!(note(&server), "It failed. (try again: neuron-connectd reconnect x)");
+        assert_eq!(note(&json!({"id": "x"})), "");
+    }
+
+    #[test]
+    fn remarks_about_the_file_name_their_place() {
+        let body = json!({"notices": [{"message": "Odd.", "line": 3, "column": 7}, {"message": "Gone."}]});
+        assert_eq!(
+            notices(&body),
+            ["connectors.json, line 3, column 7: Odd.", "connectors.json: Gone."]
+        );
+    }
+}

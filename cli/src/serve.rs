@@ -1,0 +1,192 @@
+//! `serve`: the bridge in the foreground, and the signals that steer it.
+
+use std::{io::IsTerminal as _, path::Path, time::Duration};
+
+use neuron_bridge::{
+    bridge::{BridgeHandle, BridgeOptions, Caller},
+    home::Home,
+};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+};
+use tracing::{info, warn};
+use tracing_subscriber::{
+    EnvFilter, Layer as _, filter::FilterExt as _, filter::filter_fn, layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
+};
+
+use crate::{args::ServeArgs, exit::Failure};
+
+/// The bridge's own promise, and the moment after which we leave without it.
+const SHUTDOWN: Duration = Duration::from_secs(5);
+
+/// Runs until it is told to stop.
+pub(crate) async fn run(home: &Path, args: &ServeArgs) -> Result<(), Failure> {
+    log_to_stderr();
+    let orders = orders().map_err(|e| Failure::failed(format!("The system's signals cannot be received: {e}.")))?;
+    let bridge = start(home, args.port).await?;
+    supervise(&bridge, orders).await;
+    Ok(())
+}
+
+async fn start(home: &Path, port: Option<u16>) -> Result<BridgeHandle, Failure> {
+    let own_binary = std::env::current_exe()
+        .map_err(|e| Failure::failed(format!("This program's own file cannot be told: {e}.")))?;
+    let options = BridgeOptions {
+        home: Home::at(home).map_err(|e| Failure::failed(e.to_string()))?,
+        program: "neuron-connectd serve",
+        own_binary,
+        port,
+        socket_caller: Caller::Owner,
+    };
+    BridgeHandle::start(options)
+        .await
+        .map_err(|e| Failure::failed(e.to_string()))
+}
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Reload,
+    Stop,
+}
+
+/// The part of a bridge that signals reach.
+trait Steered {
+    async fn reload(&self);
+    async fn shutdown(&self);
+}
+
+impl Steered for BridgeHandle {
+    async fn reload(&self) {
+        Self::reload(self).await;
+    }
+
+    async fn shutdown(&self) {
+        Self::shutdown(self).await;
+    }
+}
+
+/// Carries out orders until one says stop, or says it again while stopping.
+async fn supervise(bridge: &impl Steered, mut orders: mpsc::Receiver<Order>) {
+    while let Some(Order::Reload) = orders.recv().await {
+        info!("reading connectors.json again");
+        bridge.reload().await;
+    }
+    info!("stopping");
+    let again = async {
+        while let Some(order) = orders.recv().await {
+            if order == Order::Stop {
+                return;
+            }
+        }
+        std::future::pending().await
+    };
+    tokio::select! {
+        done = tokio::time::timeout(SHUTDOWN, bridge.shutdown()) => match done {
+            Ok(()) => info!("stopped"),
+            Err(_elapsed) => warn!("not everything stopped within {} seconds", SHUTDOWN.as_secs()),
+        },
+        () = again => warn!("told to stop again: leaving at once"),
+    }
+}
+
+fn orders() -> std::io::Result<mpsc::Receiver<Order>> {
+    let (sender, orders) = mpsc::channel(8);
+    for (kind, order) in [
+        (SignalKind::terminate(), Order::Stop),
+        (SignalKind::interrupt(), Order::Stop),
+        (SignalKind::hangup(), Order::Reload),
+    ] {
+        let mut signals = signal(kind)?;
+        let sender = sender.clone();
+        // Ends with the runtime, or at the first signal after nobody listens any more.
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                if sender.send(order).await.is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    Ok(orders)
+}
+
+fn log_to_stderr() {
+    let chosen = EnvFilter::try_from_env("NEURON_LOG").unwrap_or_else(|_| EnvFilter::new("info,rmcp=off"));
+    // Below info the SDK's sign-in module logs codes and tokens.
+    let no_secrets = filter_fn(|m| {
+        !(m.target().starts_with("rmcp::transport::auth") && *m.level() > tracing_subscriber::filter::LevelFilter::INFO)
+    });
+    let layer = tracing_subscriber::fmt::layer()
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .with_filter(chosen.and(no_secrets));
+    // A second subscriber can only be there in a test.
+    let _ = tracing_subscriber::registry().with(layer).try_init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    struct Recorder {
+        heard: Mutex<Vec<&'static str>>,
+        hangs: bool,
+    }
+
+    impl Recorder {
+        fn new(hangs: bool) -> Self {
+            Self {
+                heard: Mutex::default(),
+                hangs,
+            }
+        }
+    }
+
+    impl Steered for Recorder {
+        async fn reload(&self) {
+            self.heard.lock().unwrap().push("reload");
+        }
+
+        async fn shutdown(&self) {
+            self.heard.lock().unwrap().push("shutdown");
+            if self.hangs {
+                std::future::pending().await
+            }
+        }
+    }
+
+    async fn told(orders: &[Order], hangs: bool) -> (Vec<&'static str>, Duration) {
+        let (sender, receiver) = mpsc::channel(8);
+        for order in orders {
+            sender.send(*order).await.unwrap();
+        }
+        let bridge = Recorder::new(hangs);
+        let start = tokio::time::Instant::now();
+        supervise(&bridge, receiver).await;
+        drop(sender);
+        (bridge.heard.into_inner().unwrap(), start.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hangup_reloads_and_a_stop_shuts_down() {
+        let (heard, took) = told(&[Order::Reload, Order::Reload, Order::Stop], false).await;
+        assert_eq!(heard, ["reload", "reload", "shutdown"]);
+        assert!(took.is_zero());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_bridge_that_hangs_is_left_after_five_seconds() {
+        let (_, took) = told(&[Order::Stop], true).await;
+        assert_eq!(took, SHUTDOWN);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_stop_leaves_at_once() {
+        let (_, took) = told(&[Order::Stop, Order::Reload, Order::Stop], true).await;
+        assert!(took.is_zero());
+    }
+}
