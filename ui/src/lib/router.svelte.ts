@@ -1,0 +1,61 @@
+/** Where the window is: the address after `#`, read into one closed set of places. */
+
+export const tabs = ["overview", "tools", "log", "settings"] as const;
+export type Tab = (typeof tabs)[number];
+
+export type Route =
+  | { screen: "connectors" }
+  | { screen: "add"; by: "paste" | "hand" }
+  | { screen: "detail"; id: string; tab: Tab; tool: string | null }
+  | { screen: "settings" };
+
+/** Unknown addresses lead to the list. */
+export function parseRoute(hash: string): Route {
+  const [first, ...rest] = hash
+    .replace(/^#?\/?/, "")
+    .split("/")
+    .map(decode);
+  switch (first) {
+    case "add":
+      return { screen: "add", by: rest[0] === "hand" ? "hand" : "paste" };
+    case "settings":
+      return { screen: "settings" };
+    case "connectors": {
+      const [id, tab, tool] = rest;
+      if (!id) return { screen: "connectors" };
+      return { screen: "detail", id, tab: tabs.find((known) => known === tab) ?? "overview", tool: tool || null };
+    }
+    default:
+      return { screen: "connectors" };
+  }
+}
+
+export function connectorHref(id: string, tab?: Tab, tool?: string): string {
+  return ["#/connectors", id, tab, tool]
+    .filter((part) => part !== undefined)
+    .map((part, index) => (index === 0 ? part : encodeURIComponent(part)))
+    .join("/");
+}
+
+class Router {
+  route = $state.raw<Route>(parseRoute(location.hash));
+
+  constructor() {
+    addEventListener("hashchange", () => (this.route = parseRoute(location.hash)));
+  }
+
+  go(hash: string): void {
+    location.hash = hash;
+    this.route = parseRoute(hash);
+  }
+}
+
+export const router = new Router();
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

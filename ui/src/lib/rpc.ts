@@ -1,0 +1,75 @@
+/** The window's only way to the bridge, and the only importer of the Tauri API: one function per command. */
+import { Channel, invoke } from "@tauri-apps/api/core";
+
+import type { ApiError, CallAnswer, ConnectorDetail, ConnectorView, Paste, Snapshot } from "./bridge";
+
+export type Theme = "system" | "light" | "dark";
+
+/** Why this window opened, and where it is to start (such as `#/add`). */
+export type Opening = { reason: "asked" | "first_run" | "no_tray_host"; route: string | null };
+
+/** Every function rejects with an {@link ApiError}. */
+export interface Rpc {
+  /** Subscribes for the life of the window; the first message is the present snapshot. */
+  watch(onSnapshot: (snapshot: Snapshot) => void): Promise<void>;
+  /** Subscribes to places the tray asks this window to show, such as `#/connectors/github`. */
+  routes(onRoute: (route: string) => void): Promise<void>;
+  opening(): Promise<Opening>;
+  connector(id: string): Promise<ConnectorDetail>;
+  /** What a pasted text means; adds nothing. */
+  propose(text: string): Promise<Paste>;
+  /** `entry` is JSON text, as it will stand in the file. */
+  add(id: string, entry: string): Promise<ConnectorView>;
+  replace(id: string, entry: string): Promise<ConnectorView>;
+  setEnabled(id: string, enabled: boolean): Promise<void>;
+  setToolEnabled(id: string, tool: string, enabled: boolean): Promise<void>;
+  remove(id: string): Promise<void>;
+  /** Waits for one attempt; `verified` says whether it succeeded. */
+  reconnect(id: string): Promise<{ verified: boolean }>;
+  /** `name` is the exposed name, `input` JSON text; `ticket` is a name for {@link Rpc.cancelTry}. */
+  tryTool(ticket: string, name: string, input: string): Promise<CallAnswer>;
+  cancelTry(ticket: string): Promise<void>;
+  /** The newest `lines` lines, oldest first. */
+  logTail(id: string, lines: number): Promise<string[]>;
+  settings(): Promise<{ theme: Theme }>;
+  setTheme(theme: Theme): Promise<void>;
+}
+
+export const rpc: Rpc = {
+  watch: (onSnapshot) => call("watch", { channel: channel(onSnapshot) }),
+  routes: (onRoute) => call("routes", { channel: channel(onRoute) }),
+  opening: () => call("opening"),
+  connector: (id) => call("connector", { id }),
+  propose: (text) => call("propose", { text }),
+  add: (id, entry) => call("add", { id, entry }),
+  replace: (id, entry) => call("replace", { id, entry }),
+  setEnabled: (id, enabled) => call("set_enabled", { id, enabled }),
+  setToolEnabled: (id, tool, enabled) => call("set_tool_enabled", { id, tool, enabled }),
+  remove: (id) => call("remove", { id }),
+  reconnect: (id) => call("reconnect", { id }),
+  tryTool: (ticket, name, input) => call("try_tool", { ticket, name, input }),
+  cancelTry: (ticket) => call("cancel_try", { ticket }),
+  logTail: (id, lines) => call("log_tail", { id, lines }),
+  settings: () => call("settings"),
+  setTheme: (theme) => call("set_theme", { theme }),
+};
+
+async function call<T>(command: string, args?: Record<string, unknown>): Promise<T> {
+  try {
+    return await invoke<T>(command, args);
+  } catch (cause) {
+    throw asApiError(cause);
+  }
+}
+
+function channel<T>(onMessage: (message: T) => void): Channel<T> {
+  const channel = new Channel<T>();
+  channel.onmessage = onMessage;
+  return channel;
+}
+
+/** Tauri itself rejects with a plain text, for example when a permission is missing. */
+function asApiError(cause: unknown): ApiError {
+  if (typeof cause === "object" && cause !== null && "code" in cause && "error" in cause) return cause as ApiError;
+  return { code: "internal", error: String(cause) };
+}

@@ -1,0 +1,100 @@
+/** A connector's state in words, shape and colour. */
+import type { Action, ConnectorView, Status, TransportKind } from "./bridge";
+import * as m from "./messages";
+
+/** Colour and shape always go together, so that neither is needed alone. */
+export type Look = {
+  tone: "ok" | "calm" | "busy" | "warn" | "bad";
+  shape: "dot" | "ring" | "dash" | "arc" | "diamond" | "square";
+};
+
+export function statusWords(status: Status): string {
+  switch (status) {
+    case "disabled":
+      return m.status_disabled();
+    case "sleeping":
+      return m.status_sleeping();
+    case "connecting":
+      return m.status_connecting();
+    case "connected":
+      return m.status_connected();
+    case "retrying":
+      return m.status_retrying();
+    case "needs_sign_in":
+      return m.status_needs_sign_in();
+    case "needs_secret":
+      return m.status_needs_secret();
+    case "error":
+      return m.status_error();
+    case "invalid":
+      return m.status_invalid();
+  }
+}
+
+export function statusLook(status: Status): Look {
+  switch (status) {
+    case "connected":
+      return { tone: "ok", shape: "dot" };
+    case "sleeping":
+      return { tone: "calm", shape: "ring" };
+    case "disabled":
+      return { tone: "calm", shape: "dash" };
+    case "connecting":
+      return { tone: "busy", shape: "arc" };
+    case "retrying":
+    case "needs_sign_in":
+    case "needs_secret":
+      return { tone: "warn", shape: "diamond" };
+    case "error":
+    case "invalid":
+      return { tone: "bad", shape: "square" };
+  }
+}
+
+/** Whether only the person can mend it. */
+export function needsPerson(status: Status): boolean {
+  switch (status) {
+    case "needs_sign_in":
+    case "needs_secret":
+    case "error":
+    case "invalid":
+      return true;
+    case "disabled":
+    case "sleeping":
+    case "connecting":
+    case "connected":
+    case "retrying":
+      return false;
+  }
+}
+
+export function transportWords(transport: TransportKind): string {
+  switch (transport) {
+    case "stdio":
+      return m.transport_stdio();
+    case "http":
+      return m.transport_http();
+    case "sse":
+      return m.transport_sse();
+  }
+}
+
+/** What a row's one button does: a command, or a place where the mend is. */
+export type Mend = { kind: "reconnect"; label: string } | { kind: "open"; label: string; tab: "overview" | "settings" };
+
+/** The one button of a connector's row; none where its switch is the mend or nothing needs one. */
+export function mendOf(connector: ConnectorView): Mend | null {
+  const action: Action | undefined = connector.action;
+  switch (action) {
+    case undefined:
+    case "enable":
+      return null;
+    case "reconnect":
+      return { kind: "reconnect", label: connector.status === "retrying" ? m.action_try_now() : m.action_try_again() };
+    case "edit":
+      return { kind: "open", label: m.action_edit(), tab: "settings" };
+    case "set_secret":
+    case "sign_in":
+      return { kind: "open", label: m.action_see_why(), tab: "overview" };
+  }
+}

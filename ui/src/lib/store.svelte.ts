@@ -1,0 +1,61 @@
+/** The window's one state: the newest snapshot, why the window opened, and the time by which ages are told. */
+import type { ConnectorView, Snapshot } from "./bridge";
+import { sentence } from "./failure";
+import { rpc, type Opening, type Theme } from "./rpc";
+import { router } from "./router.svelte";
+
+class Store {
+  /** Null until the first one came. */
+  snapshot = $state.raw<Snapshot | null>(null);
+  /** Why there is no snapshot. */
+  failure = $state<string | null>(null);
+  opening = $state.raw<Opening>({ reason: "asked", route: null });
+  theme = $state<Theme>("system");
+  /** Unix milliseconds; moves every second while something counts down, else every 20 seconds. */
+  now = $state(Date.now());
+  /** Panels that were closed in this window. */
+  dismissed = $state<Record<string, true>>({});
+
+  connector(id: string): ConnectorView | undefined {
+    return this.snapshot?.connectors.find((connector) => connector.id === id);
+  }
+
+  /** Subscribes first, so that nothing read afterwards can miss a change. */
+  async start(): Promise<void> {
+    this.failure = null;
+    try {
+      await rpc.watch((snapshot) => (this.snapshot = snapshot));
+      await rpc.routes((route) => router.go(route));
+      this.opening = await rpc.opening();
+      if (this.opening.route) router.go(this.opening.route);
+      this.theme = (await rpc.settings()).theme;
+    } catch (cause) {
+      this.failure = sentence(cause);
+    }
+  }
+
+  async chooseTheme(theme: Theme): Promise<void> {
+    const before = this.theme;
+    this.theme = theme;
+    try {
+      await rpc.setTheme(theme);
+    } catch (cause) {
+      this.theme = before;
+      throw cause;
+    }
+  }
+
+  /** Keeps `now` moving; returns the stop. Call inside an effect. */
+  runClock(): () => void {
+    const counting = this.snapshot?.connectors.some((connector) => connector.connection.retry !== null) ?? false;
+    const timer = setInterval(
+      () => {
+        if (!document.hidden) this.now = Date.now();
+      },
+      counting ? 1_000 : 20_000,
+    );
+    return () => clearInterval(timer);
+  }
+}
+
+export const store = new Store();

@@ -1,0 +1,37 @@
+/** Times as a person says them. All arguments are Unix milliseconds. */
+import { locale } from "./messages";
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+const words = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "long" });
+const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" });
+const date = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
+
+/** "now", "2 minutes ago", "yesterday"; a time in the future (a clock that was set back) counts as now. */
+export function ago(at: number, now: number): string {
+  const age = Math.max(0, now - at);
+  if (age < minute) return words.format(0, "second");
+  if (age < hour) return words.format(-Math.floor(age / minute), "minute");
+  if (age < day) return words.format(-Math.floor(age / hour), "hour");
+  if (age < 30 * day) return words.format(-Math.floor(age / day), "day");
+  if (age < 365 * day) return words.format(-Math.floor(age / (30 * day)), "month");
+  return words.format(-Math.floor(age / (365 * day)), "year");
+}
+
+/** "09:14" within a day of now, else with the date. */
+export function since(at: number, now: number): string {
+  return Math.abs(now - at) < day ? clock.format(at) : date.format(at);
+}
+
+/** Whole seconds until then, never negative. */
+export function secondsUntil(at: number, now: number): number {
+  return Math.max(0, Math.ceil((at - now) / second));
+}
+
+/** "3 ms", "1.2 s". */
+export function duration(ms: number): string {
+  return ms < second ? `${Math.round(ms)} ms` : `${(ms / second).toFixed(1)} s`;
+}

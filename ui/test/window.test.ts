@@ -1,0 +1,297 @@
+import { flushSync, mount, tick, unmount } from "svelte";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import App from "../src/App.svelte";
+import { router } from "../src/lib/router.svelte";
+import { store } from "../src/lib/store.svelte";
+import { calls, publish, setWorld, type World } from "./rpc-fixture";
+import { answer, connector, fileTools, ordinary, tool, world } from "./worlds";
+
+const hostile = '<img src=x onerror="document.title=1">';
+
+let app: Record<string, unknown> | null = null;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  HTMLDialogElement.prototype.showModal ??= function (this: HTMLDialogElement) {
+    this.open = true;
+  };
+});
+
+afterEach(async () => {
+  if (app) await unmount(app);
+  app = null;
+  document.body.replaceChildren();
+  vi.useRealTimers();
+});
+
+async function open(made: World, hash = ""): Promise<void> {
+  setWorld(made);
+  store.snapshot = null;
+  store.dismissed = {};
+  await go(hash);
+  app = mount(App, { target: document.body });
+  await settle();
+}
+
+async function go(hash: string): Promise<void> {
+  location.hash = hash;
+  window.dispatchEvent(new HashChangeEvent("hashchange"));
+  await settle();
+}
+
+/** Lets every promise and effect run, and `ms` pass. */
+async function settle(ms = 0): Promise<void> {
+  await vi.advanceTimersByTimeAsync(ms);
+  await tick();
+  flushSync();
+}
+
+function text(): string {
+  return document.body.textContent ?? "";
+}
+
+function query<T extends HTMLElement>(selector: string): T {
+  const found = document.querySelector<T>(selector);
+  if (!found) throw new Error(`nothing matches ${selector} in: ${text()}`);
+  return found;
+}
+
+function button(name: string): HTMLButtonElement {
+  const found = [...document.querySelectorAll<HTMLButtonElement>("button")].find(
+    (one) => (one.getAttribute("aria-label") ?? one.textContent ?? "").trim() === name,
+  );
+  if (!found) throw new Error(`no button "${name}" in: ${text()}`);
+  return found;
+}
+
+async function write(field: HTMLInputElement | HTMLTextAreaElement, value: string): Promise<void> {
+  field.value = value;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  await settle();
+}
+
+test("what an upstream wrote is text on every screen", async () => {
+  const made = world(
+    [
+      connector("x", {
+        name: hostile,
+        description: hostile,
+        summary: hostile,
+        status: "error",
+        error: hostile,
+        error_detail: hostile,
+      }),
+    ],
+    {
+      tools: {
+        x: [
+          tool(
+            "x",
+            hostile,
+            { type: "object", properties: { [hostile]: { type: "string", description: hostile } } },
+            { title: hostile, description: hostile },
+          ),
+        ],
+      },
+      rejected: [{ name: hostile, reason: hostile }],
+      log: [hostile],
+      entries: { x: JSON.stringify({ command: hostile }) },
+      answer: () => answer({ content: [{ type: "text", text: hostile }], structured: hostile }),
+    },
+  );
+  made.snapshot.config.notices = [{ level: "error", message: hostile, server: hostile }];
+  await open(made);
+  const places = [
+    "",
+    "#/connectors/x",
+    `#/connectors/x/tools/${encodeURIComponent(hostile)}`,
+    "#/connectors/x/log",
+    "#/connectors/x/settings",
+  ];
+  for (const place of places) {
+    await go(place);
+    if (place.includes("/tools/")) {
+      button("Try it").click();
+      await settle();
+    }
+    const shown = text() + [...document.querySelectorAll("textarea")].map((area) => area.value).join("");
+    expect(shown, place).toContain("onerror");
+    expect(document.querySelectorAll("img, script, iframe"), place).toHaveLength(0);
+    expect(document.querySelectorAll("[style]"), place).toHaveLength(0);
+  }
+});
+
+test("the list says how many there are and how many need the person", async () => {
+  await open(world(ordinary));
+  expect(query("header").textContent).toContain("8 connectors · 82 tools · 3 need you");
+});
+
+test("a switch shows the wish at once and the truth when the change is refused", async () => {
+  await open(world(ordinary, { refusal: { code: "not_saved", error: "The disk is full." } }));
+  const toggle = button("Files on");
+  toggle.click();
+  flushSync();
+  expect(toggle.getAttribute("aria-checked")).toBe("false");
+  await settle();
+  expect(toggle.getAttribute("aria-checked")).toBe("true");
+  expect(query("[role=alert] p").textContent).toBe("The disk is full.");
+});
+
+test("a switch follows the snapshot", async () => {
+  await open(world(ordinary));
+  button("Files on").click();
+  await settle();
+  expect(calls).toEqual(["set_enabled files false"]);
+  expect(button("Files on").getAttribute("aria-checked")).toBe("false");
+  publish((snapshot) => ({ ...snapshot, connectors: ordinary }));
+  await settle(2_000);
+  expect(button("Files on").getAttribute("aria-checked")).toBe("true");
+});
+
+test("the search finds a connector by one of its tools", async () => {
+  await open(world(ordinary, { tools: { files: fileTools } }));
+  await write(query("[data-search]"), "directory_tree");
+  await settle();
+  expect([...document.querySelectorAll("li .name")].map((name) => name.textContent?.trim())).toEqual(["Files"]);
+  expect(text()).toContain("has the tool directory_tree");
+});
+
+test("the slash key goes to the search, but not while writing", async () => {
+  await open(world(ordinary));
+  const press = (target: EventTarget) => {
+    const event = new KeyboardEvent("keydown", { key: "/", bubbles: true, cancelable: true });
+    target.dispatchEvent(event);
+    return event.defaultPrevented;
+  };
+  expect(press(document.body)).toBe(true);
+  expect(document.activeElement).toBe(query("[data-search]"));
+  expect(press(query("[data-search]"))).toBe(false);
+});
+
+test("the heading gets the focus on another screen, not on another tab", async () => {
+  await open(world(ordinary, { tools: { files: fileTools } }));
+  await go("#/connectors/files");
+  await settle();
+  expect(document.activeElement?.textContent).toBe("Files");
+  query("nav.tabs a").focus();
+  await go("#/connectors/files/tools");
+  expect(document.activeElement?.tagName).toBe("A");
+});
+
+test("a tool gets the arguments exactly as they were written", async () => {
+  const schema = { type: "object", properties: { n: { type: "number" }, t: { type: "string" } }, required: ["n"] };
+  await open(world(ordinary, { tools: { files: [tool("files", "f", schema)] } }), "#/connectors/files/tools/f");
+  button("Try it").click();
+  await settle();
+  expect(text()).toContain("This is required.");
+  expect(calls).toEqual([]);
+  await write(query("#argument-0"), "12345678901234567890123.10");
+  button("Try it").click();
+  await settle();
+  expect(calls).toEqual(['try_tool mcp__files__f {"n":12345678901234567890123.10}']);
+  expect(text()).toContain("Done in 3 ms");
+  button("Write the arguments as JSON").click();
+  await settle();
+  expect(query<HTMLTextAreaElement>("#raw-arguments").value).toBe('{\n  "n": 12345678901234567890123.10\n}');
+});
+
+test("a slow tool can be cancelled after half a second and says so", async () => {
+  await open(
+    world(ordinary, { tools: { files: fileTools }, answer: () => "never" }),
+    "#/connectors/files/tools/list_directory",
+  );
+  await write(query("#argument-0"), ".");
+  button("Try it").click();
+  await settle(400);
+  expect(document.querySelector("progress")).toBeNull();
+  await settle(200);
+  expect(document.querySelector("progress")).not.toBeNull();
+  button("Cancel").click();
+  await settle();
+  expect(calls.at(-1)).toBe("cancel_try");
+  expect(text()).toContain("Cancelled.");
+});
+
+test("adding shows what will run and the consent, and refuses an id that is taken", async () => {
+  const entry = '{"command":"npx","args":["-y","weather-mcp"],"env":{"KEY":"YOUR_KEY"}}';
+  const proposals = [
+    { id: "files", entry, summary: "npx -y weather-mcp", notes: ["No fixed version."], problem: null },
+  ];
+  await open(world(ordinary, { propose: () => ({ proposals, problem: null }) }), "#/add");
+  await write(query("#paste"), "npx -y weather-mcp");
+  await settle(300);
+  expect(text()).toContain("This downloads and runs a program that can read everything you can.");
+  expect(query("pre").textContent).toBe("npx -y weather-mcp");
+  expect(text()).toContain("KEY = YOUR_KEY");
+  expect(text()).toContain("Another connector has this id already.");
+  expect(button("Add").disabled).toBe(true);
+  await write(query("#proposal-0"), "weather");
+  query("form").dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
+  await settle();
+  expect(calls[0]).toBe(`add weather ${entry}`);
+});
+
+test("a later answer to an earlier paste is dropped", async () => {
+  const asked: string[] = [];
+  await open(
+    world(ordinary, {
+      propose: (given) => {
+        asked.push(given);
+        return { proposals: [], problem: `about ${given}` };
+      },
+    }),
+    "#/add",
+  );
+  await write(query("#paste"), "h");
+  await settle(100);
+  await write(query("#paste"), "https://a.example");
+  await settle(300);
+  expect(asked).toEqual(["https://a.example"]);
+  expect(text()).toContain("about https://a.example");
+});
+
+test("an entry with a mistake cannot be saved and shows where it is", async () => {
+  await open(world(ordinary, { entries: { files: '{ "command": "x" }' } }), "#/connectors/files/settings");
+  await write(query("textarea"), '{\n  "command" "x"\n}');
+  expect(text()).toContain("Not JSON yet: look at line 2, column 13.");
+  expect(button("Save").disabled).toBe(true);
+});
+
+test("a saved entry is strict JSON, and lost comments are announced", async () => {
+  await open(world(ordinary, { entries: { files: '{ "command": "x" }' } }), "#/connectors/files/settings");
+  await write(query("textarea"), '{ // why\n "command": "y", }');
+  expect(text()).toContain("Comments inside this entry are lost");
+  query("form").dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
+  await settle();
+  expect(JSON.parse((calls[0] ?? "").replace("replace files ", ""))).toEqual({ command: "y" });
+});
+
+test("removing asks first, and a connector that is gone says so", async () => {
+  await open(world(ordinary), "#/connectors/files/settings");
+  button("Remove…").click();
+  await settle();
+  expect(calls).toEqual([]);
+  expect(text()).toContain("Remove Files?");
+  button("Remove").click();
+  await settle();
+  expect(calls).toEqual(["remove files"]);
+  await go("#/connectors/files");
+  expect(text()).toContain("There is no connector “files”.");
+});
+
+test("problems of file and port are told with their place", async () => {
+  const made = world(ordinary);
+  made.snapshot.api = { state: "port_taken", port: 7771, message: "Port 7771 is held by node (pid 4242)." };
+  made.snapshot.config.notices = [{ level: "error", message: "A comma is missing.", line: 14, column: 7 }];
+  await open(made);
+  const alerts = [...document.querySelectorAll("[role=alert]")].map((one) => one.textContent).join(" ");
+  expect(alerts).toContain("held by node");
+  expect(alerts).toContain("Line 14, column 7");
+});
+
+test("the tray's route opens its place", async () => {
+  await open(world(ordinary, { opening: { reason: "asked", route: "#/connectors/postgres" } }));
+  await settle();
+  expect(router.route).toMatchObject({ screen: "detail", id: "postgres" });
+});
