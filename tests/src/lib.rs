@@ -1,1 +1,13 @@
+//! What black-box tests need: a bridge in a home of its own, upstreams that behave as told, and honest waiting.
+//!
+//! Nothing here touches the real home, keychain or network; every process that is started is ended with its owner.
 
+pub mod daemon;
+pub mod fake;
+pub mod home;
+pub mod http;
+pub mod process;
+pub mod program;
+pub mod save;
+pub mod upstream;
+pub mod wait;

@@ -1,0 +1,280 @@
+//! What the arguments may ask for.
+
+use std::{collections::HashMap, path::PathBuf, time::Duration};
+
+/// How the process as a whole behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Answers everything.
+    Ok,
+    /// Reads everything, answers nothing.
+    Silent,
+    /// Answers `server/discover` with an error and `initialize` never.
+    NeverInitialize,
+    /// Mixes a banner, blank lines, invalid UTF-8, log lines and arrays into its answers.
+    Noise,
+    /// Writes `--say` to stderr and exits with `--exit` before it reads anything.
+    Crash,
+    /// Starts a grandchild, exits at the end of its input and leaves the grandchild behind.
+    Tree,
+    /// Ignores SIGTERM and the end of its input, and so does its grandchild.
+    Stubborn,
+    /// Never reads its input.
+    IgnoresStdin,
+    /// Writes `--bytes` to stderr without a line end before it answers.
+    StderrFlood,
+}
+
+/// Which protocol families it speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    Legacy,
+    Modern,
+    Both,
+}
+
+/// What `server/discover` gets from a legacy server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Discover {
+    Error,
+    Empty,
+    Close,
+    Silence,
+}
+
+/// What `tools/list` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listing {
+    /// One tool for each thing this program can do when called.
+    Standard,
+    /// Every broken shape beside one good tool.
+    Bad,
+    /// Members and numbers that no SDK keeps.
+    UnknownMembers,
+    /// Two names that differ only in a character no exposed name may hold.
+    Folding,
+    /// A name of 40 characters.
+    LongName,
+    /// `--tools` plain tools.
+    Many,
+    /// `--tools` plain tools, one a page.
+    Pages(Paging),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paging {
+    Plain,
+    RepeatedCursor,
+    EmptyCursor,
+    FailingPage,
+    SilentPage,
+}
+
+/// How the HTTP side refuses requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Status {
+        status: u16,
+        retry_after: Option<String>,
+    },
+    Html,
+    Redirect(String),
+    /// A JSON answer of this many bytes.
+    Oversized(usize),
+    /// A server-sent event whose data is no JSON, then an open stream.
+    Undecodable,
+    Unauthorized {
+        with_header: bool,
+    },
+}
+
+/// What a request with a forgotten session gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forgotten {
+    NotFound,
+    IdlessBadRequest,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    pub(crate) kind: Kind,
+    pub(crate) era: Era,
+    pub(crate) discover: Discover,
+    pub(crate) listing: Listing,
+    /// For `many` and `pages`.
+    pub(crate) tools: usize,
+    /// Every received line goes here, byte for byte; lines of our own start with `# `.
+    pub(crate) record: Option<PathBuf>,
+    /// One line for each executed call of `counter`.
+    pub(crate) counter: Option<PathBuf>,
+    /// Wait before `initialize` or `server/discover` is answered.
+    pub(crate) delay: Duration,
+    pub(crate) exit: i32,
+    pub(crate) say: String,
+    pub(crate) bytes: usize,
+    /// Serve HTTP at this port of 127.0.0.1 (0 = any) instead of stdio.
+    pub(crate) http: Option<u16>,
+    pub(crate) sse: bool,
+    pub(crate) get_stream: bool,
+    pub(crate) refusal: Option<Refusal>,
+    /// Only requests of this method are refused.
+    pub(crate) refuse_method: Option<String>,
+    /// How many requests are refused.
+    pub(crate) refuse_times: usize,
+    /// All sessions are forgotten once, after this many tool calls.
+    pub(crate) forget_after: Option<usize>,
+    pub(crate) forgotten: Forgotten,
+}
+
+impl Options {
+    pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut arguments = arguments.peekable();
+        let kind = match arguments.next_if(|first| !first.starts_with("--")) {
+            Some(word) => kind(&word)?,
+            None => Kind::Ok,
+        };
+        let mut named = Named(HashMap::new());
+        while let Some(name) = arguments.next() {
+            let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
+            let name = name
+                .strip_prefix("--")
+                .ok_or_else(|| format!("stray argument {name}"))?;
+            named.0.insert(name.to_owned(), value);
+        }
+        let options = Self {
+            kind,
+            era: named.word("era", Era::Legacy, |word| {
+                Some(match word {
+                    "legacy" => Era::Legacy,
+                    "modern" => Era::Modern,
+                    "both" => Era::Both,
+                    _ => return None,
+                })
+            })?,
+            discover: named.word("discover", Discover::Error, |word| {
+                Some(match word {
+                    "error" => Discover::Error,
+                    "empty" => Discover::Empty,
+                    "close" => Discover::Close,
+                    "silence" => Discover::Silence,
+                    _ => return None,
+                })
+            })?,
+            listing: named.word("list", Listing::Standard, listing)?,
+            tools: named.number("tools", 3)?,
+            record: named.text("record").map(PathBuf::from),
+            counter: named.text("counter").map(PathBuf::from),
+            delay: Duration::from_millis(named.number("delay", 0)?),
+            exit: named.number("exit", 1)?,
+            say: named.text("say").unwrap_or_default(),
+            bytes: named.number("bytes", 0)?,
+            http: named.optional_number("http")?,
+            sse: named.word("answers", false, |word| match word {
+                "json" => Some(false),
+                "sse" => Some(true),
+                _ => None,
+            })?,
+            get_stream: named.word("get", false, |word| match word {
+                "405" => Some(false),
+                "stream" => Some(true),
+                _ => None,
+            })?,
+            refusal: named.refusal()?,
+            refuse_method: named.text("refuse-method"),
+            refuse_times: named.number("refuse-times", usize::MAX)?,
+            forget_after: named.optional_number("forget-after")?,
+            forgotten: named.word("forgotten", Forgotten::NotFound, |word| match word {
+                "404" => Some(Forgotten::NotFound),
+                "400" => Some(Forgotten::IdlessBadRequest),
+                _ => None,
+            })?,
+        };
+        match named.0.into_keys().next() {
+            Some(unknown) => Err(format!("unknown option --{unknown}")),
+            None => Ok(options),
+        }
+    }
+}
+
+fn kind(word: &str) -> Result<Kind, String> {
+    Ok(match word {
+        "ok" => Kind::Ok,
+        "silent" => Kind::Silent,
+        "never-initialize" => Kind::NeverInitialize,
+        "noise" => Kind::Noise,
+        "crash" => Kind::Crash,
+        "tree" => Kind::Tree,
+        "stubborn" => Kind::Stubborn,
+        "ignores-stdin" => Kind::IgnoresStdin,
+        "stderr-flood" => Kind::StderrFlood,
+        _ => return Err(format!("unknown kind {word}")),
+    })
+}
+
+fn listing(word: &str) -> Option<Listing> {
+    Some(match word {
+        "standard" => Listing::Standard,
+        "bad" => Listing::Bad,
+        "unknown-members" => Listing::UnknownMembers,
+        "folding" => Listing::Folding,
+        "long-name" => Listing::LongName,
+        "many" => Listing::Many,
+        "pages" => Listing::Pages(Paging::Plain),
+        "pages-repeated" => Listing::Pages(Paging::RepeatedCursor),
+        "pages-empty" => Listing::Pages(Paging::EmptyCursor),
+        "pages-failing" => Listing::Pages(Paging::FailingPage),
+        "pages-silent" => Listing::Pages(Paging::SilentPage),
+        _ => return None,
+    })
+}
+
+/// The `--name value` pairs that nobody has taken yet.
+struct Named(HashMap<String, String>);
+
+impl Named {
+    fn text(&mut self, name: &str) -> Option<String> {
+        self.0.remove(name)
+    }
+
+    fn word<T>(&mut self, name: &str, default: T, read: impl FnOnce(&str) -> Option<T>) -> Result<T, String> {
+        match self.text(name) {
+            None => Ok(default),
+            Some(word) => read(&word).ok_or_else(|| format!("--{name} cannot be {word}")),
+        }
+    }
+
+    fn optional_number<T: std::str::FromStr>(&mut self, name: &str) -> Result<Option<T>, String> {
+        match self.text(name) {
+            None => Ok(None),
+            Some(word) => match word.parse() {
+                Ok(number) => Ok(Some(number)),
+                Err(_) => Err(format!("--{name} needs a number, not {word}")),
+            },
+        }
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, name: &str, default: T) -> Result<T, String> {
+        Ok(self.optional_number(name)?.unwrap_or(default))
+    }
+
+    fn refusal(&mut self) -> Result<Option<Refusal>, String> {
+        let retry_after = self.text("retry-after");
+        let Some(word) = self.text("refuse") else {
+            return Ok(None);
+        };
+        let (what, detail) = word.split_once('=').unwrap_or((&word, ""));
+        Ok(Some(match what {
+            "status" => Refusal::Status {
+                status: detail.parse().map_err(|_| format!("no status: {detail}"))?,
+                retry_after,
+            },
+            "html" => Refusal::Html,
+            "redirect" => Refusal::Redirect(detail.to_owned()),
+            "oversized" => Refusal::Oversized(detail.parse().map_err(|_| format!("no size: {detail}"))?),
+            "undecodable" => Refusal::Undecodable,
+            "401" => Refusal::Unauthorized { with_header: true },
+            "401-bare" => Refusal::Unauthorized { with_header: false },
+            _ => return Err(format!("--refuse cannot be {word}")),
+        }))
+    }
+}

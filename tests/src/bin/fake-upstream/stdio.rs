@@ -1,0 +1,157 @@
+//! One message a line over stdin and stdout, and all the ways to get that wrong.
+
+use std::{
+    io::{BufRead, Write},
+    process::{Command, ExitCode, Stdio},
+    sync::Arc,
+};
+
+use serde_json::value::RawValue;
+
+use crate::{
+    options::{Kind, Options},
+    protocol::{Call, Message, Reply, Server},
+    tools,
+};
+
+/// Things on stdout that are no message.
+const NOISE: [&[u8]; 9] = [
+    b"Welcome to the server!\n",
+    b"\n",
+    b"   \n",
+    b"\xff\xfe not text\n",
+    b"{\"level\":\"info\",\"msg\":\"a log line\"}\n",
+    b"\"just a string\"\n",
+    b"[1,2]\n",
+    b"{\"jsonrpc\":\"2.0\"}\n",
+    b"{\"jsonrpc\":\"2.0\",\"id\":\"nobody asked\",\"result\":{}}\n",
+];
+
+pub(crate) fn serve(options: Options) -> ExitCode {
+    let server = Arc::new(Server::new(options));
+    if let Some(code) = before_reading(&server) {
+        return code;
+    }
+    let mut input = std::io::stdin().lock();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match input.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {}
+        }
+        while matches!(line.last(), Some(b'\n' | b'\r')) {
+            line.pop();
+        }
+        server.record.line(&line);
+        if server.options.kind != Kind::Silent {
+            take(&server, &String::from_utf8_lossy(&line));
+        }
+    }
+    server.record.note("end of input");
+    if server.options.kind == Kind::Stubborn {
+        wait_for_ever();
+    }
+    ExitCode::SUCCESS
+}
+
+/// What happens before the first line is read; a code ends the process.
+fn before_reading(server: &Server) -> Option<ExitCode> {
+    match server.options.kind {
+        Kind::Ok | Kind::Silent | Kind::NeverInitialize => {}
+        Kind::Noise => make_noise(),
+        Kind::Crash => {
+            eprintln!("{}", server.options.say);
+            std::process::exit(server.options.exit);
+        }
+        Kind::Tree => start_grandchild(server),
+        Kind::Stubborn => {
+            // SAFETY: changes only the disposition of one signal, before any thread is started.
+            unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
+            start_grandchild(server);
+        }
+        Kind::IgnoresStdin => wait_for_ever(),
+        Kind::StderrFlood => {
+            let piece = vec![b'e'; 64 * 1024];
+            let mut left = server.options.bytes;
+            while left > 0 {
+                let now = left.min(piece.len());
+                if std::io::stderr().write_all(&piece[..now]).is_err() {
+                    return Some(ExitCode::FAILURE);
+                }
+                left -= now;
+            }
+        }
+    }
+    None
+}
+
+fn wait_for_ever() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+/// An ignored signal stays ignored across exec, so a stubborn parent has a stubborn child.
+#[expect(clippy::zombie_processes, reason = "the grandchild is there to be left behind")]
+fn start_grandchild(server: &Server) {
+    let child = Command::new("sleep")
+        .arg("300")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("sleep starts");
+    server.record.note(&format!("grandchild {}", child.id()));
+}
+
+fn take(server: &Arc<Server>, line: &str) {
+    let Ok(message) = serde_json::from_str::<Message<'_>>(line) else {
+        return;
+    };
+    let (Some(id), Some(method)) = (message.id, message.method) else {
+        return;
+    };
+    let quick = method != "tools/call"
+        || message
+            .params
+            .and_then(|params| serde_json::from_str::<Call<'_>>(params.get()).ok())
+            .is_some_and(|call| tools::is_quick(&call.name));
+    if quick {
+        answer(server, id, &method, message.params);
+        return;
+    }
+    let (server, id, method) = (Arc::clone(server), id.to_owned(), method.into_owned());
+    let params = message.params.map(ToOwned::to_owned);
+    std::thread::spawn(move || answer(&server, &id, &method, params.as_deref()));
+}
+
+fn answer(server: &Server, id: &RawValue, method: &str, params: Option<&RawValue>) {
+    let reply = server.answer(method, params, &mut |notification| write_line(&notification));
+    if server.options.kind == Kind::Noise {
+        make_noise();
+    }
+    if matches!(reply, Reply::Close) {
+        std::process::exit(0);
+    }
+    if let Some(line) = reply.render(id) {
+        write_line(&line);
+    }
+}
+
+fn make_noise() {
+    let mut out = std::io::stdout().lock();
+    for noise in NOISE {
+        // A reader that is gone is noticed at the end of our input.
+        let _ = out.write_all(noise);
+    }
+    let _ = out.flush();
+}
+
+fn write_line(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let mut whole = String::with_capacity(line.len() + 1);
+    whole.push_str(line);
+    whole.push('\n');
+    let _ = out.write_all(whole.as_bytes());
+    let _ = out.flush();
+}

@@ -1,0 +1,199 @@
+//! What is listed, and what a call does.
+
+use std::{fs::OpenOptions, io::Write, sync::atomic::Ordering, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{
+    options::{Listing, Paging},
+    protocol::{Call, Reply, Server},
+};
+
+/// One answer to `tools/list`, each tool as JSON text.
+pub(crate) enum Page {
+    Tools { tools: Vec<String>, next: Option<String> },
+    Fails,
+    Silence,
+}
+
+/// Every tool of the standard list, with what it does.
+const STANDARD: [(&str, &str); 13] = [
+    ("echo", "Answers its arguments exactly as they arrived"),
+    ("slow", "Answers after `ms` milliseconds"),
+    ("hang", "Never answers"),
+    ("big", "Answers `bytes` letters"),
+    ("die", "Ends this process without an answer"),
+    ("fail", "Answers with isError"),
+    ("env", "Answers this process's environment"),
+    ("cwd", "Answers this process's working folder"),
+    ("argv", "Answers this process's arguments"),
+    (
+        "progress",
+        "Reports progress `steps` times, `ms` milliseconds apart, then answers",
+    ),
+    ("counter", "Adds a line to a file and answers their number"),
+    ("grow", "Adds the tool `grown` and says so"),
+    ("blocks", "Answers one block of every kind"),
+];
+
+/// A quick call is answered on the reading thread.
+pub(crate) fn is_quick(name: &str) -> bool {
+    name == "echo"
+}
+
+pub(crate) fn page(server: &Server, cursor: Option<&str>) -> Page {
+    let whole = |tools: Vec<String>| Page::Tools { tools, next: None };
+    match server.options.listing {
+        Listing::Standard => {
+            let mut tools: Vec<_> = STANDARD.iter().map(|(name, what)| tool(name, what)).collect();
+            if server.grown.load(Ordering::SeqCst) {
+                tools.push(tool("grown", "Was not there before"));
+            }
+            whole(tools)
+        }
+        Listing::Bad => whole(BAD.iter().map(|text| (*text).to_owned()).collect()),
+        Listing::UnknownMembers => whole(vec![UNKNOWN_MEMBERS.to_owned()]),
+        Listing::Folding => whole(vec![tool("a-b", "With a hyphen"), tool("a b", "With a space")]),
+        Listing::LongName => whole(vec![tool(&"t".repeat(40), "Long")]),
+        Listing::Many => whole((0..server.options.tools).map(numbered).collect()),
+        Listing::Pages(paging) => one_a_page(paging, server.options.tools, cursor),
+    }
+}
+
+fn one_a_page(paging: Paging, pages: usize, cursor: Option<&str>) -> Page {
+    let index: usize = match (paging, cursor) {
+        (_, None) => 0,
+        (Paging::EmptyCursor, Some(_)) => 1,
+        (Paging::RepeatedCursor, Some(_)) => 1,
+        (_, Some(cursor)) => cursor.parse().unwrap_or(0),
+    };
+    let tools = vec![numbered(index)];
+    let next = (index + 1 < pages).then(|| (index + 1).to_string());
+    match paging {
+        Paging::Plain => Page::Tools { tools, next },
+        Paging::RepeatedCursor => Page::Tools {
+            tools,
+            next: Some("again".to_owned()),
+        },
+        Paging::EmptyCursor => Page::Tools {
+            tools,
+            next: Some(String::new()),
+        },
+        Paging::FailingPage if index == 1 => Page::Fails,
+        Paging::SilentPage if index == 1 => Page::Silence,
+        Paging::FailingPage | Paging::SilentPage => Page::Tools { tools, next },
+    }
+}
+
+fn numbered(index: usize) -> String {
+    tool(&format!("tool_{index}"), "One of many")
+}
+
+fn tool(name: &str, description: &str) -> String {
+    json!({
+        "name": name,
+        "description": description,
+        "inputSchema": {"type": "object", "properties": {}},
+    })
+    .to_string()
+}
+
+/// Number texts that a float or a 64-bit integer would change, and members of no revision.
+const UNKNOWN_MEMBERS: &str = r#"{"name":"odd","description":"Odd","inputSchema":{"type":"object","properties":{"n":{"type":"number","multipleOf":1.10,"maximum":12345678901234567890123}}},"execution":{"taskSupport":"optional"},"x-invented":{"deep":[1.10,null]}}"#;
+
+const BAD: [&str; 15] = [
+    r#"{"name":"no_schema"}"#,
+    r#"{"name":"null_schema","inputSchema":null}"#,
+    r#"{"name":"true_schema","inputSchema":true}"#,
+    r#"{"name":"array_schema","inputSchema":[]}"#,
+    r#"{"name":"text_schema","inputSchema":"object"}"#,
+    r#"{"name":"text_hint","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"yes"}}"#,
+    r#"{"name":"list_of_hints","inputSchema":{"type":"object"},"annotations":[]}"#,
+    r#"{"name":"numeric_description","description":7,"inputSchema":{"type":"object"}}"#,
+    r#"{"name":"twice","description":"first","inputSchema":{"type":"object"}}"#,
+    r#"{"name":"twice","description":"second","inputSchema":{"type":"object"}}"#,
+    "null",
+    "7",
+    r#"{"description":"nameless","inputSchema":{"type":"object"}}"#,
+    r#"{"name":"","inputSchema":{"type":"object"}}"#,
+    r#"{"name":"good","description":"Fine","inputSchema":{"type":"object","properties":{}}}"#,
+];
+
+/// Runs a tool. A tool that is not one of the standard list answers its own name and arguments.
+pub(crate) fn call(server: &Server, call: &Call<'_>, notify: &mut dyn FnMut(String)) -> Reply {
+    let raw = call.arguments.map_or("{}", |arguments| arguments.get());
+    let arguments: Value = serde_json::from_str(raw).unwrap_or_default();
+    let number = |name: &str| arguments.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let pause = || std::thread::sleep(Duration::from_millis(number("ms")));
+    match call.name.as_ref() {
+        "echo" => text(raw),
+        "slow" => {
+            pause();
+            text(raw)
+        }
+        "hang" => Reply::Silence,
+        "big" => text(&"x".repeat(usize::try_from(number("bytes")).expect("a 64-bit machine"))),
+        "die" => {
+            eprintln!("dying as told");
+            std::process::exit(3);
+        }
+        "fail" => Reply::Result(
+            json!({"content": [{"type": "text", "text": "it did not work"}], "isError": true}).to_string(),
+        ),
+        "env" => {
+            let mut lines: Vec<_> = std::env::vars()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            lines.sort();
+            text(&lines.join("\n"))
+        }
+        "cwd" => text(
+            &std::env::current_dir()
+                .map(|dir| dir.display().to_string())
+                .unwrap_or_default(),
+        ),
+        "argv" => text(&json!(std::env::args().skip(1).collect::<Vec<_>>()).to_string()),
+        "progress" => {
+            for step in 1..=number("steps") {
+                pause();
+                if let Some(token) = call.progress_token() {
+                    notify(format!(
+                        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{step}}}}}"#
+                    ));
+                }
+            }
+            text("done")
+        }
+        "counter" => text(&count(server)),
+        "grow" => {
+            server.grown.store(true, Ordering::SeqCst);
+            notify(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned());
+            text("grown")
+        }
+        "blocks" => Reply::Result(BLOCKS.to_owned()),
+        other => text(&format!("{other} {raw}")),
+    }
+}
+
+const BLOCKS: &str = r#"{"content":[{"type":"text","text":"ein Wort"},{"type":"image","data":"aGk=","mimeType":"image/png"},{"type":"audio","data":"aGk=","mimeType":"audio/wav"},{"type":"resource_link","uri":"file:///x","name":"x"},{"type":"resource","resource":{"uri":"file:///y","text":"inhalt"}},{"type":"hologram","beam":1}],"structuredContent":{"n":1.10}}"#;
+
+fn text(text: &str) -> Reply {
+    Reply::Result(json!({"content": [{"type": "text", "text": text}]}).to_string())
+}
+
+fn count(server: &Server) -> String {
+    let Some(path) = &server.options.counter else {
+        return "no --counter".to_owned();
+    };
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .expect("the counter opens");
+    file.write_all(b"x\n").expect("the counter can be written");
+    std::fs::read_to_string(path)
+        .expect("the counter reads")
+        .lines()
+        .count()
+        .to_string()
+}

@@ -1,0 +1,89 @@
+//! Processes as the kernel sees them.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Child, ExitStatus},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Set by the bridge in the environment of every upstream it starts.
+pub const MARKER: &str = "NEURON_CONNECT_CHILD";
+
+/// Whether the process exists and is no zombie.
+pub fn is_alive(pid: u32) -> bool {
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        // The state follows the name, which is in parentheses and may hold any character.
+        Ok(stat) => stat
+            .rsplit_once(')')
+            .is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X'])),
+        Err(_) => false,
+    }
+}
+
+/// Living processes that a bridge of this home started, and what those started.
+pub fn children_of_home(home: &Path) -> Vec<u32> {
+    let home = format!("HOME={}", home.display());
+    with_environment(|variables| {
+        variables.contains(&home.as_bytes()) && variables.iter().any(|variable| variable.starts_with(MARKER.as_bytes()))
+    })
+}
+
+/// Living processes whose environment holds exactly this `NAME=value`.
+pub fn with_variable(variable: &str) -> Vec<u32> {
+    with_environment(|variables| variables.contains(&variable.as_bytes()))
+}
+
+fn with_environment(wanted: impl Fn(&[&[u8]]) -> bool) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let pids = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        fs::read(format!("/proc/{pid}/environ"))
+            .is_ok_and(|environment| wanted(&environment.split(|byte| *byte == 0).collect::<Vec<_>>()))
+    })
+    .filter(|pid| is_alive(*pid))
+    .collect()
+}
+
+/// Sends a signal to one process; one that is gone is no fault.
+pub fn signal(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id");
+    let _ = kill_process(pid, signal);
+}
+
+/// Waits for a child to end.
+///
+/// # Panics
+/// After `deadline`.
+pub fn wait_for_exit(child: &mut Child, what: &str, deadline: Duration) -> ExitStatus {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("our own child can be waited for") {
+            return status;
+        }
+        assert!(begin.elapsed() < deadline, "{what} is still running after {deadline:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether this run may become another user. Says so loudly where it may not; on CI that is a failure.
+///
+/// # Panics
+/// On CI without root.
+pub fn may_become_another_user() -> bool {
+    if rustix::process::geteuid().is_root() {
+        return true;
+    }
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "CI runs these tests as root, so that none is skipped"
+    );
+    eprintln!("SKIPPED: becoming another user needs root; run the tests as root for this one");
+    false
+}

@@ -1,0 +1,337 @@
+//! A call goes to the tool it names, with the arguments it has, once, and its answer comes back.
+
+use std::{
+    collections::HashSet,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Instant,
+};
+
+use neuron_tests::{
+    daemon::Daemon,
+    fake::Fake,
+    home::Home,
+    http::Connection,
+    process,
+    wait::{SOON, eventually},
+};
+use serde_json::{Value, json};
+
+/// A bridge with one recorded upstream named `fake`.
+fn recorded(fake: Fake) -> (Daemon, Fake) {
+    let home = Home::new();
+    let fake = fake.record(&home.record("fake"));
+    let bridge = Daemon::serving(home, [("fake", fake.entry())]);
+    (bridge, fake)
+}
+
+#[test]
+fn arguments_arrive_as_they_were_written() {
+    let (bridge, fake) = recorded(Fake::new("ok"));
+    bridge.wait_for_tool("mcp__fake__echo");
+    let input = r#"{"z":12345678901234567890123,"a":1.10,"m":-0.0,"e":1E400,"s":"ü\u0000😀","deep":{"b":[1.0,2.50,null,true],"":0}}"#;
+    let body = format!(r#"{{"name":"mcp__fake__echo","input":{input}}}"#);
+    let answer = bridge.post_text("/mcp/call", &body).ok();
+    let line = fake.seen().wait_for("tools/call", 1).remove(0);
+    for written in ["12345678901234567890123", "1.10", "-0.0", "2.50", "1.0,"] {
+        assert!(line.contains(written), "{written} in {line}");
+    }
+    let order =
+        |text: &str| ["\"z\"", "\"a\"", "\"m\"", "\"e\"", "\"s\"", "\"deep\""].map(|key| text.find(key).expect(key));
+    assert!(order(&line).is_sorted(), "the order of members: {line}");
+    let (came, sent): (Value, Value) = (
+        serde_json::from_str(answer["text"].as_str().unwrap()).unwrap(),
+        serde_json::from_str(input).unwrap(),
+    );
+    assert_eq!(came, sent, "nothing is added, nothing lost");
+}
+
+#[test]
+fn a_wrong_name_is_answered_with_the_one_that_was_meant() {
+    let (bridge, fake) = recorded(Fake::new("ok"));
+    bridge.wait_for_tool("mcp__fake__echo");
+    for wrong in ["mcp__fake__ecko", "echo", "mcp__fake__Echo"] {
+        let message = bridge.call(wrong, &json!({})).refused(404, "unknown_tool");
+        assert!(message.contains("mcp__fake__echo"), "{wrong}: {message}");
+    }
+    bridge
+        .call("nothing like it at all", &json!({}))
+        .refused(404, "unknown_tool");
+    assert_eq!(fake.seen().messages("tools/call"), [""; 0], "nothing was sent");
+}
+
+#[test]
+fn a_name_too_long_for_providers_gets_a_stable_short_one_and_reaches_the_original() {
+    let id = "c".repeat(42);
+    let home = Home::new();
+    let fake = Fake::new("ok").option("list", "long-name").record(&home.record("fake"));
+    let bridge = Daemon::serving(home, [(id.as_str(), fake.entry())]);
+    let tool = "t".repeat(40);
+    // mcp__<42>__ and 6 letters, then the first 8 hex digits of sha256(id, NUL, tool).
+    let exposed = format!("mcp__{id}__tttttt_e97ee635");
+    bridge.wait_for_tool(&exposed);
+    assert_eq!(
+        bridge.call_text(&exposed, &json!({"n": 1})),
+        format!("{tool} {{\"n\":1}}")
+    );
+    let raw = format!("mcp__{id}__{tool}");
+    assert_eq!(
+        bridge.call_text(&raw, &json!({})),
+        format!("{tool} {{}}"),
+        "the raw name is unambiguous"
+    );
+    let call: Value = serde_json::from_str(&fake.seen().messages("tools/call")[0]).unwrap();
+    assert_eq!(call["params"]["name"], tool.as_str());
+}
+
+#[test]
+fn two_tools_that_fold_to_one_name_can_both_be_called_whoever_came_first_and_after_a_restart() {
+    let mut bridge = Daemon::serving(
+        Home::new(),
+        [("fold", Fake::new("ok").option("list", "folding").entry())],
+    );
+    for round in 0..2 {
+        bridge.wait_for_tool("mcp__fold__a_b_4a685a91");
+        assert_eq!(
+            bridge.call_text("mcp__fold__a_b_4a685a91", &json!({})),
+            "a-b {}",
+            "round {round}"
+        );
+        assert_eq!(
+            bridge.call_text("mcp__fold__a_b_089ca587", &json!({})),
+            "a b {}",
+            "round {round}"
+        );
+        bridge.call("mcp__fold__a_b", &json!({})).refused(404, "unknown_tool");
+        bridge = bridge.restart();
+    }
+}
+
+#[test]
+fn connectors_that_fold_to_one_name_keep_their_names_in_either_order() {
+    let entry = |say: &str| {
+        Fake::new("ok")
+            .option("list", "many")
+            .option("tools", 1)
+            .option("say", say)
+            .entry()
+    };
+    let names = |first: &str, second: &str| {
+        let bridge = Daemon::serving(Home::new(), [(first, entry(first)), (second, entry(second))]);
+        eventually("both are listed", SOON, || {
+            (bridge.tool_names().len() == 2).then_some(())
+        });
+        let answers = bridge.tool_names().into_iter().map(|name| {
+            let server = bridge.call(&name, &json!({})).ok()["server"]
+                .as_str()
+                .unwrap()
+                .to_owned();
+            (name, server)
+        });
+        answers.collect::<HashSet<_>>()
+    };
+    let one_way = names("x.y", "x-y");
+    assert_eq!(one_way.len(), 2);
+    assert_eq!(one_way, names("x-y", "x.y"));
+}
+
+#[test]
+fn sixteen_hundred_calls_of_eight_callers_each_get_their_own_answer() {
+    let home = Home::new();
+    let entries = [("one", Fake::new("ok").entry()), ("two", Fake::new("ok").entry())];
+    let bridge = Daemon::serving(home, entries);
+    bridge.wait_for_tool("mcp__one__echo");
+    bridge.wait_for_tool("mcp__two__echo");
+    let address = bridge.tcp();
+    std::thread::scope(|scope| {
+        for caller in 0..8 {
+            let address = &address;
+            scope.spawn(move || {
+                let mut connection = Connection::open(address);
+                let server = if caller % 2 == 0 { "one" } else { "two" };
+                for n in 0..200 {
+                    let input = json!({"caller": caller, "n": n, "to": server});
+                    let body = json!({"name": format!("mcp__{server}__echo"), "input": input}).to_string();
+                    let answer = connection.send("POST", "/mcp/call", &[], body.as_bytes()).ok();
+                    assert_eq!(answer["text"], input.to_string(), "caller {caller}, call {n}");
+                    assert_eq!(answer["server"], server);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_slow_call_holds_up_nobody_else() {
+    let (bridge, fake) = recorded(Fake::new("ok"));
+    bridge.wait_for_tool("mcp__fake__hang");
+    let hanging = Connection::open(&bridge.tcp());
+    let release = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let body = br#"{"name":"mcp__fake__hang","input":{}}"#;
+            hanging.abandon("POST", "/mcp/call", body, || release.load(Ordering::SeqCst));
+        });
+        fake.seen().wait_for("tools/call", 1);
+        assert_eq!(bridge.call_text("mcp__fake__echo", &json!({"n": 1})), "{\"n\":1}");
+        assert_eq!(bridge.status("fake"), "connected");
+        release.store(true, Ordering::SeqCst);
+    });
+}
+
+/// The request id of the n-th call that the upstream saw.
+fn request_id(fake: &Fake, n: usize) -> Value {
+    let line = fake.seen().wait_for("tools/call", n).remove(n - 1);
+    serde_json::from_str::<Value>(&line).unwrap()["id"].clone()
+}
+
+fn cancelled_id(fake: &Fake) -> Value {
+    let line = fake.seen().wait_for("notifications/cancelled", 1).remove(0);
+    serde_json::from_str::<Value>(&line).unwrap()["params"]["requestId"].clone()
+}
+
+#[test]
+fn when_the_caller_goes_away_the_upstream_is_told_by_its_own_id() {
+    let (bridge, fake) = recorded(Fake::new("ok"));
+    bridge.wait_for_tool("mcp__fake__hang");
+    bridge.call_text("mcp__fake__echo", &json!({}));
+    let body = br#"{"name":"mcp__fake__hang","input":{}}"#;
+    let seen = fake.seen();
+    Connection::open(&bridge.tcp()).abandon("POST", "/mcp/call", body, || seen.messages("tools/call").len() == 2);
+    let gone = Instant::now();
+    assert_eq!(cancelled_id(&fake), request_id(&fake, 2));
+    assert!(gone.elapsed().as_secs_f64() < 1.5, "told after {:?}", gone.elapsed());
+    assert_eq!(bridge.call_text("mcp__fake__echo", &json!({"next": 1})), "{\"next\":1}");
+    assert_eq!(
+        fake.seen().starts().len(),
+        1,
+        "one cancelled call takes no session along"
+    );
+}
+
+#[test]
+fn a_call_over_its_time_is_told_so_and_cancelled_upstream() {
+    let (bridge, fake) = recorded(Fake::new("ok"));
+    bridge.wait_for_tool("mcp__fake__hang");
+    let begin = Instant::now();
+    let body = json!({"name": "mcp__fake__hang", "input": {}, "timeout_ms": 200});
+    bridge.post("/mcp/call", &body).refused(504, "upstream_timeout");
+    assert!(
+        begin.elapsed().as_millis() >= 200,
+        "not before its time: {:?}",
+        begin.elapsed()
+    );
+    assert_eq!(cancelled_id(&fake), request_id(&fake, 1));
+    bridge.call_text("mcp__fake__echo", &json!({}));
+    assert_eq!(fake.seen().starts().len(), 1, "one late call takes no session along");
+    assert_eq!(bridge.status("fake"), "connected");
+}
+
+#[test]
+fn the_time_of_an_entry_holds_where_the_call_names_none() {
+    let (bridge, _) = recorded(Fake::new("ok").member("timeouts", json!({"callMs": 150})));
+    bridge.wait_for_tool("mcp__fake__hang");
+    bridge
+        .call("mcp__fake__hang", &json!({}))
+        .refused(504, "upstream_timeout");
+}
+
+#[test]
+fn progress_renews_the_time() {
+    let (bridge, _) = recorded(Fake::new("ok"));
+    bridge.wait_for_tool("mcp__fake__progress");
+    let body = json!({"name": "mcp__fake__progress", "input": {"steps": 3, "ms": 400}, "timeout_ms": 700});
+    assert_eq!(
+        bridge.post("/mcp/call", &body).ok()["text"],
+        "done",
+        "1.2 s of work with a limit of 0.7 s"
+    );
+}
+
+#[test]
+fn an_upstream_that_dies_in_a_call_fails_that_call_and_serves_the_next() {
+    let (bridge, fake) = recorded(Fake::new("ok"));
+    bridge.wait_for_tool("mcp__fake__die");
+    let message = bridge.call("mcp__fake__die", &json!({})).refused(502, "upstream_error");
+    assert!(!message.contains("dying as told"), "stderr is the owner's: {message}");
+    assert_eq!(bridge.call_text("mcp__fake__echo", &json!({"n": 2})), "{\"n\":2}");
+    assert_eq!(fake.seen().starts().len(), 2, "one new process");
+    assert_eq!(
+        fake.seen().messages("tools/call").len(),
+        2,
+        "the call that was accepted is not sent again"
+    );
+    let log = bridge.owner_get("/mcp/servers/fake/log").text();
+    assert!(log.contains("dying as told"), "{log}");
+}
+
+#[test]
+fn callers_that_come_together_to_a_sleeping_connector_share_one_start() {
+    let home = Home::new();
+    let fake = Fake::new("ok").option("delay", 200).record(&home.record("fake"));
+    let bridge = Daemon::serving(home, [("fake", fake.entry())]);
+    bridge.wait_for_tool("mcp__fake__echo");
+    let bridge = bridge.restart();
+    assert_eq!(bridge.status("fake"), "sleeping");
+    std::thread::scope(|scope| {
+        for n in 0..6 {
+            let bridge = &bridge;
+            scope.spawn(move || {
+                let input = json!({"n": n});
+                assert_eq!(bridge.call_text("mcp__fake__echo", &input), input.to_string());
+            });
+        }
+    });
+    assert_eq!(fake.seen().starts().len(), 2, "one before the restart, one after");
+}
+
+#[test]
+fn a_tool_added_by_the_upstream_is_listed_and_callable() {
+    let (bridge, fake) = recorded(Fake::new("ok"));
+    bridge.wait_for_tool("mcp__fake__grow");
+    bridge.call_text("mcp__fake__grow", &json!({}));
+    bridge.wait_for_tool("mcp__fake__grown");
+    assert_eq!(bridge.call_text("mcp__fake__grown", &json!({})), "grown {}");
+    assert_eq!(fake.seen().starts().len(), 1);
+}
+
+#[test]
+fn both_eras_answer_calls() {
+    for (era, word, protocol) in [
+        ("legacy", "legacy", "2025-11-25"),
+        ("modern", "modern", "2026-07-28"),
+        ("both", "modern", "2026-07-28"),
+    ] {
+        let (bridge, fake) = recorded(Fake::new("ok").option("era", era));
+        bridge.wait_for_tool("mcp__fake__echo");
+        assert_eq!(
+            bridge.call_text("mcp__fake__echo", &json!({"era": era})),
+            json!({"era": era}).to_string()
+        );
+        let connection = bridge.server("fake").unwrap()["connection"].clone();
+        assert_eq!(
+            (&connection["era"], &connection["protocol"]),
+            (&json!(word), &json!(protocol)),
+            "{era}"
+        );
+        let initialized = fake.seen().messages("initialize").len();
+        assert_eq!(initialized, usize::from(word == "legacy"), "{era}");
+    }
+}
+
+#[test]
+fn a_legacy_server_is_found_whatever_it_says_to_the_modern_question() {
+    for answer in ["error", "empty", "close"] {
+        let (bridge, fake) = recorded(Fake::new("ok").option("discover", answer));
+        bridge.wait_for_tool("mcp__fake__echo");
+        assert_eq!(bridge.call_text("mcp__fake__echo", &json!({})), "{}", "{answer}");
+        let starts = fake.seen().starts();
+        let last = *starts.last().unwrap();
+        assert!(starts.len() <= 2, "{answer}: {starts:?}");
+        assert_eq!(
+            bridge.children(),
+            [last],
+            "{answer}: the process of the failed question is gone"
+        );
+        assert!(process::is_alive(last));
+    }
+}

@@ -1,0 +1,278 @@
+//! The command line beside a running bridge: what it prints, and how it ends.
+
+use std::process::Output;
+
+use neuron_tests::{
+    daemon::{Daemon, command_in},
+    fake::Fake,
+    home::Home,
+    program,
+    wait::{SOON, eventually},
+};
+use serde_json::{Value, json};
+
+const DONE: i32 = 0;
+const FAILED: i32 = 1;
+const USAGE: i32 = 2;
+const NO_BRIDGE: i32 = 3;
+const NEEDS_YOU: i32 = 4;
+
+fn with_fake() -> Daemon {
+    let bridge = Daemon::serving(Home::new(), [("fake", Fake::new("ok").entry())]);
+    bridge.wait_for_tool("mcp__fake__echo");
+    bridge
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn complaint(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Runs a command that must end with this code; returns what it printed.
+fn run(bridge: &Daemon, arguments: &[&str], code: i32) -> String {
+    let output = bridge.command(arguments);
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{arguments:?}: {} {}",
+        text(&output),
+        complaint(&output)
+    );
+    if code != DONE {
+        assert!(
+            complaint(&output).len() > 15 || !text(&output).is_empty(),
+            "{arguments:?} fails without a word"
+        );
+    }
+    assert!(
+        !text(&output).contains('\u{1b}'),
+        "no colour where there is no terminal"
+    );
+    text(&output)
+}
+
+fn json_of(bridge: &Daemon, arguments: &[&str], code: i32) -> Value {
+    let arguments: Vec<_> = arguments.iter().copied().chain(["--json"]).collect();
+    let printed = run(bridge, &arguments, code);
+    serde_json::from_str(&printed).unwrap_or_else(|e| panic!("{arguments:?} printed no JSON ({e}): {printed}"))
+}
+
+#[test]
+fn status_shows_every_connector_and_what_is_wrong_with_it() {
+    let home = Home::new();
+    let crash = Fake::new("crash").option("say", "no").entry();
+    let bridge = Daemon::serving(
+        home,
+        [
+            ("fake", Fake::new("ok").entry()),
+            ("broken", json!({"command": "nobody-has-this"})),
+            ("crash", crash),
+        ],
+    );
+    bridge.wait_for_tool("mcp__fake__echo");
+    bridge.wait_for_status("broken", "error");
+    let shown = run(&bridge, &["status"], DONE);
+    for part in ["fake", "13", "broken", "nobody-has-this", &bridge.port.to_string()] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let rows = json_of(&bridge, &["status"], DONE);
+    assert_eq!(rows["servers"].as_array().unwrap().len(), 3, "{rows}");
+}
+
+#[test]
+fn status_names_the_place_of_a_slip_in_the_file() {
+    let bridge = with_fake();
+    bridge.home.write_config("{\n  \"servers\": {,}\n}\n");
+    eventually("status tells the slip", SOON, || {
+        run(&bridge, &["status"], DONE).contains("line 2").then_some(())
+    });
+}
+
+#[test]
+fn tools_are_listed_and_found() {
+    let bridge = with_fake();
+    let shown = run(&bridge, &["tools"], DONE);
+    assert!(
+        shown.contains("mcp__fake__echo") && shown.contains("mcp__fake__hang"),
+        "{shown}"
+    );
+    let found = run(&bridge, &["tools", "-q", "echo"], DONE);
+    assert!(
+        found.contains("mcp__fake__echo") && !found.contains("mcp__fake__hang"),
+        "{found}"
+    );
+    assert_eq!(
+        json_of(&bridge, &["tools"], DONE)["tools"].as_array().unwrap().len(),
+        13
+    );
+    assert_eq!(
+        json_of(&bridge, &["tools", "--server", "fake"], DONE)["tools"]
+            .as_array()
+            .unwrap()
+            .len(),
+        13
+    );
+    run(&bridge, &["tools", "--server", "nobody"], FAILED);
+}
+
+#[test]
+fn call_prints_the_tools_text_and_fails_when_it_fails() {
+    let bridge = with_fake();
+    let given = r#"{"n":12345678901234567890123,"f":1.10}"#;
+    assert_eq!(
+        run(&bridge, &["call", "mcp__fake__echo", given], DONE).trim_end(),
+        given
+    );
+    let pairs = run(&bridge, &["call", "mcp__fake__echo", "text=a b", "n:=1.10"], DONE);
+    assert_eq!(pairs.trim_end(), r#"{"text":"a b","n":1.10}"#);
+    let failed = bridge.command(&["call", "mcp__fake__fail"]);
+    assert_eq!(failed.status.code(), Some(FAILED));
+    assert!(complaint(&failed).contains("it did not work"), "{}", complaint(&failed));
+    assert_eq!(
+        json_of(&bridge, &["call", "mcp__fake__fail"], FAILED)["code"],
+        "tool_error"
+    );
+    let unknown = bridge.command(&["call", "mcp__fake__ecko"]);
+    assert_eq!(unknown.status.code(), Some(FAILED));
+    assert!(
+        complaint(&unknown).contains("mcp__fake__echo"),
+        "did you mean: {}",
+        complaint(&unknown)
+    );
+    run(&bridge, &["call", "mcp__fake__echo", "no-equals-sign"], USAGE);
+    run(&bridge, &["call"], USAGE);
+}
+
+#[test]
+fn a_connector_is_added_turned_off_and_on_reconnected_and_removed() {
+    let bridge = Daemon::serving(Home::new(), []);
+    let fake = program::fake_upstream().display().to_string();
+    run(
+        &bridge,
+        &["add", "mine", "-e", "A=b=c", "--", &fake, "ok", "--say", "two words"],
+        DONE,
+    );
+    bridge.wait_for_tool("mcp__mine__argv");
+    assert!(
+        bridge
+            .call_text("mcp__mine__argv", &json!({}))
+            .contains("\"two words\"")
+    );
+    assert!(bridge.call_text("mcp__mine__env", &json!({})).contains("A=b=c"));
+
+    run(&bridge, &["disable", "mine"], DONE);
+    assert_eq!(bridge.status("mine"), "disabled");
+    assert!(
+        bridge.home.config().contains("\"enabled\": false"),
+        "{}",
+        bridge.home.config()
+    );
+    run(&bridge, &["call", "mcp__mine__echo"], FAILED);
+    run(&bridge, &["enable", "mine"], DONE);
+    assert_eq!(run(&bridge, &["call", "mcp__mine__echo"], DONE).trim_end(), "{}");
+    assert_eq!(json_of(&bridge, &["reconnect", "mine"], DONE)["verified"], true);
+
+    run(
+        &bridge,
+        &["add", "far", "http://127.0.0.1:9/mcp", "-H", "X-Key: v"],
+        DONE,
+    );
+    let far: Value = serde_json::from_str(&bridge.home.config()).unwrap();
+    assert_eq!(
+        far["servers"]["far"],
+        json!({"transport": "http", "url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "v"}})
+    );
+    run(&bridge, &["reconnect", "far"], FAILED);
+    run(&bridge, &["add", "far", "http://127.0.0.1:9/mcp"], FAILED);
+    run(&bridge, &["add", "../x", "http://127.0.0.1:9/mcp"], USAGE);
+    run(&bridge, &["add", "y"], USAGE);
+
+    run(&bridge, &["remove", "mine"], DONE);
+    assert!(bridge.server("mine").is_none());
+    for command in ["remove", "enable", "disable", "reconnect", "logs"] {
+        run(&bridge, &[command, "mine"], FAILED);
+    }
+}
+
+#[test]
+fn what_waits_for_the_person_has_its_own_exit_code() {
+    let entry = json!({"url": "http://127.0.0.1:9/mcp", "auth": "token"});
+    let bridge = Daemon::serving(Home::new(), [("locked", entry)]);
+    bridge.wait_for_status("locked", "needs_secret");
+    run(&bridge, &["reconnect", "locked"], NEEDS_YOU);
+}
+
+#[test]
+fn logs_show_what_the_program_wrote() {
+    let bridge = Daemon::serving(
+        Home::new(),
+        [("crash", Fake::new("crash").option("say", "these last words").entry())],
+    );
+    eventually("the log has it", SOON, || {
+        run(&bridge, &["logs", "crash"], DONE)
+            .contains("these last words")
+            .then_some(())
+    });
+}
+
+#[test]
+fn doctor_says_what_is_wrong_and_ends_accordingly() {
+    let bridge = with_fake();
+    let well = bridge.command(&["doctor"]);
+    assert_eq!(well.status.code(), Some(DONE), "{} {}", text(&well), complaint(&well));
+    assert!(text(&well).contains("fake"), "{}", text(&well));
+
+    let bridge = Daemon::serving(Home::new(), [("broken", json!({"command": "nobody-has-this"}))]);
+    bridge.wait_for_status("broken", "error");
+    let ill = bridge.command(&["doctor"]);
+    assert_eq!(ill.status.code(), Some(FAILED), "{}", text(&ill));
+    assert!(text(&ill).contains("nobody-has-this"), "{}", text(&ill));
+    assert_eq!(json_of(&bridge, &["doctor"], FAILED)["ok"], false);
+}
+
+#[test]
+fn without_a_bridge_every_command_says_so() {
+    let home = Home::new();
+    for arguments in [
+        &["status"] as &[&str],
+        &["tools"],
+        &["call", "mcp__a__b"],
+        &["add", "a", "http://127.0.0.1:9/"],
+        &["remove", "a"],
+        &["enable", "a"],
+        &["disable", "a"],
+        &["reconnect", "a"],
+        &["logs", "a"],
+        &["doctor"],
+    ] {
+        let output = command_in(&home, arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(NO_BRIDGE),
+            "{arguments:?}: {} {}",
+            text(&output),
+            complaint(&output)
+        );
+        assert!(text(&output).len() + complaint(&output).len() > 20, "{arguments:?}");
+    }
+    assert!(!home.config_file().exists(), "asking creates nothing");
+}
+
+#[test]
+fn a_killed_bridge_is_no_running_bridge() {
+    let bridge = with_fake();
+    let home = bridge.kill9();
+    assert!(home.api_file().exists(), "a killed bridge cannot tidy up");
+    assert_eq!(command_in(&home, &["status"]).status.code(), Some(NO_BRIDGE));
+}
+
+#[test]
+fn a_wrong_command_line_is_a_usage_error() {
+    let home = Home::new();
+    for arguments in [&["statsu"] as &[&str], &["status", "--nope"], &["remove"], &[]] {
+        assert_eq!(command_in(&home, arguments).status.code(), Some(USAGE), "{arguments:?}");
+    }
+}

@@ -1,0 +1,344 @@
+//! What an upstream may do wrong, and that it hurts nobody but itself.
+
+use std::time::Instant;
+
+use neuron_tests::{
+    daemon::{Daemon, Setup},
+    fake::Fake,
+    home::Home,
+    wait::{SOON, eventually},
+};
+use serde_json::{Value, json};
+
+/// One try, so that an episode ends within a test.
+fn impatient(fake: Fake) -> Value {
+    fake.member("timeouts", json!({"connectMs": 600})).entry()
+}
+
+fn failed(row: &Value) -> bool {
+    matches!(row["status"].as_str(), Some("error" | "retrying"))
+}
+
+#[test]
+fn silent_upstreams_fail_by_their_deadline_with_a_sentence_while_others_list_at_once() {
+    let silent = ["silent", "never-initialize", "ignores-stdin"];
+    let mut entries: Vec<_> = silent.iter().map(|kind| (*kind, impatient(Fake::new(kind)))).collect();
+    entries.push(("late-page", impatient(Fake::new("ok").option("list", "pages-silent"))));
+    entries.push(("good", Fake::new("ok").entry()));
+    let begin = Instant::now();
+    let bridge = Daemon::serving(Home::new(), entries);
+    bridge.wait_for_tool("mcp__good__echo");
+    assert!(
+        begin.elapsed().as_secs() < 5,
+        "the good one waited {:?}",
+        begin.elapsed()
+    );
+    assert_eq!(bridge.call_text("mcp__good__echo", &json!({})), "{}");
+    for id in silent.iter().chain(&["late-page"]) {
+        let row = eventually(&format!("{id} fails"), SOON, || bridge.server(id).filter(failed));
+        assert!(row["error"].as_str().is_some_and(|error| error.len() > 20), "{row}");
+    }
+    assert_eq!(bridge.status("good"), "connected");
+}
+
+#[test]
+fn a_call_to_a_silent_upstream_ends_with_a_sentence() {
+    let bridge = Daemon::serving(Home::new(), [("silent", impatient(Fake::new("silent")))]);
+    let begin = Instant::now();
+    let answer = bridge
+        .owner_post("/mcp/servers/reconnect", &json!({"id": "silent"}))
+        .ok();
+    assert_eq!(answer["verified"], false, "{answer}");
+    assert!(
+        answer["server"]["error"].as_str().is_some_and(|error| error.len() > 20),
+        "{answer}"
+    );
+    assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_crash_at_start_shows_exit_code_and_last_words_to_the_owner_only() {
+    let fake = Fake::new("crash")
+        .option("say", "missing API_KEY=hunter2")
+        .option("exit", 7);
+    let bridge = Daemon::serving(Home::new(), [("crash", fake.entry())]);
+    let row = eventually("the crash is seen", SOON, || bridge.server("crash").filter(failed));
+    assert!(
+        row["error"].as_str().is_some_and(|error| error.contains('7')),
+        "the exit code: {row}"
+    );
+    assert!(
+        row["error_detail"]
+            .as_str()
+            .is_some_and(|detail| detail.contains("missing API_KEY=hunter2")),
+        "{row}"
+    );
+    for path in ["/mcp/servers", "/mcp/servers/crash"] {
+        let text = bridge.get(path).text();
+        assert!(!text.contains("hunter2"), "{text}");
+        assert!(text.contains("\"error\""), "the walk-in sees that it failed: {text}");
+    }
+    let log = bridge.owner_get("/mcp/servers/crash/log").text();
+    assert!(log.contains("missing API_KEY=hunter2"), "{log}");
+}
+
+#[test]
+fn a_program_that_does_not_exist_is_named_and_found_once_it_is_there() {
+    let home = Home::new();
+    let folder = home.path().join("bin");
+    std::fs::create_dir(&folder).unwrap();
+    let program = folder.join("not-yet-there");
+    let bridge = Daemon::serving(home, [("late", json!({"command": program, "args": ["ok"]}))]);
+    let row = bridge.wait_for_status("late", "error");
+    assert!(
+        row["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("not-yet-there")),
+        "{row}"
+    );
+    std::os::unix::fs::symlink(neuron_tests::program::fake_upstream(), &program).unwrap();
+    bridge.owner_post("/mcp/servers/reconnect", &json!({"id": "late"})).ok();
+    bridge.wait_for_tool("mcp__late__echo");
+}
+
+#[test]
+fn noise_on_stdout_is_passed_over() {
+    let home = Home::new();
+    let fake = Fake::new("noise").record(&home.record("fake"));
+    let bridge = Daemon::serving(home, [("fake", fake.entry())]);
+    bridge.wait_for_tool("mcp__fake__echo");
+    for n in 0..5 {
+        assert_eq!(
+            bridge.call_text("mcp__fake__echo", &json!({"n": n})),
+            json!({"n": n}).to_string()
+        );
+    }
+    assert_eq!(fake.seen().starts().len(), 1);
+    let answered: Vec<_> = fake
+        .seen()
+        .lines()
+        .into_iter()
+        .filter(|line| line.contains("\"error\""))
+        .collect();
+    assert_eq!(answered, [""; 0], "nobody answers noise");
+}
+
+#[test]
+fn bad_tools_are_named_with_a_reason_and_take_no_neighbour_along() {
+    let bridge = Daemon::serving(Home::new(), [("fake", Fake::new("ok").option("list", "bad").entry())]);
+    bridge.wait_for_tool("mcp__fake__good");
+    assert_eq!(bridge.call_text("mcp__fake__good", &json!({"n": 1})), "good {\"n\":1}");
+    let one = bridge.get("/mcp/servers/fake").ok();
+    let rejected = one["rejected"].as_array().unwrap();
+    for item in rejected {
+        assert!(item["name"].as_str().is_some_and(|name| !name.is_empty()), "{item}");
+        assert!(
+            item["reason"].as_str().is_some_and(|reason| reason.len() > 10),
+            "{item}"
+        );
+    }
+    let named = |name: &str| {
+        one["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .chain(rejected)
+            .filter(|item| item["name"] == name)
+            .count()
+    };
+    for name in [
+        "no_schema",
+        "null_schema",
+        "true_schema",
+        "array_schema",
+        "text_schema",
+        "text_hint",
+        "list_of_hints",
+        "numeric_description",
+        "good",
+    ] {
+        assert_eq!(named(name), 1, "{name} is shown once, listed or refused: {one}");
+    }
+    assert!(named("twice") >= 1, "{one}");
+    for name in ["array_schema", "text_schema", "twice"] {
+        let listed = bridge.tool_names().contains(&format!("mcp__fake__{name}"));
+        let refused = rejected.iter().any(|item| item["name"] == name);
+        assert!(listed || refused, "{name}: {one}");
+    }
+    assert!(rejected.len() >= 4, "null, 7, nameless and the empty name: {one}");
+    for tool in bridge.get("/mcp/tools").ok()["tools"].as_array().unwrap() {
+        assert_eq!(tool["input_schema"]["type"], "object", "{tool}");
+        assert!(tool["input_schema"]["properties"].is_object(), "{tool}");
+    }
+}
+
+#[test]
+fn pages_are_followed_within_bounds() {
+    let pages = |way: &str| impatient(Fake::new("ok").option("list", way).option("tools", 4));
+    let bridge = Daemon::serving(
+        Home::new(),
+        [
+            ("plain", pages("pages")),
+            ("repeated", pages("pages-repeated")),
+            ("empty", pages("pages-empty")),
+            ("failing", pages("pages-failing")),
+        ],
+    );
+    let names = |id: &str| {
+        let prefix = format!("mcp__{id}__");
+        let names = bridge.tool_names().into_iter();
+        names
+            .filter_map(|name| name.strip_prefix(&prefix).map(ToOwned::to_owned))
+            .collect::<Vec<_>>()
+    };
+    bridge.wait_for_tool("mcp__plain__tool_3");
+    assert_eq!(names("plain"), ["tool_0", "tool_1", "tool_2", "tool_3"]);
+    for id in ["repeated", "empty"] {
+        bridge.wait_for_tool(&format!("mcp__{id}__tool_0"));
+        assert_eq!(names(id), ["tool_0", "tool_1"], "{id}: followed once, then stopped");
+    }
+    let row = eventually("the failing page is told", SOON, || {
+        bridge.server("failing").filter(failed)
+    });
+    assert!(row["error"].as_str().is_some_and(|error| error.len() > 20), "{row}");
+    assert_eq!(names("failing"), [""; 0], "half a list is no list");
+}
+
+#[test]
+fn a_huge_line_fails_its_own_call_and_the_next_one_works() {
+    let home = Home::new();
+    let fake = Fake::new("ok").record(&home.record("fake"));
+    let bridge = Daemon::serving(home, [("fake", fake.entry())]);
+    bridge.wait_for_tool("mcp__fake__big");
+    let memory = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", bridge.pid())).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmHWM:"))
+            .unwrap()
+            .to_owned();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+    };
+    let before = memory();
+    std::thread::scope(|scope| {
+        let huge = scope.spawn(|| {
+            bridge
+                .call("mcp__fake__big", &json!({"bytes": 100_000_000}))
+                .refused(502, "result_too_large");
+        });
+        for n in 0..20 {
+            assert_eq!(
+                bridge.call_text("mcp__fake__echo", &json!({"n": n})),
+                json!({"n": n}).to_string()
+            );
+        }
+        huge.join().unwrap();
+    });
+    assert_eq!(
+        bridge.call_text("mcp__fake__echo", &json!({"after": 1})),
+        "{\"after\":1}"
+    );
+    assert_eq!(fake.seen().starts().len(), 1, "the connector lives on");
+    assert!(memory() < before + 64, "from {before} to {} MiB", memory());
+}
+
+#[test]
+fn a_flood_on_stderr_blocks_nobody_and_stays_bounded() {
+    let bytes = 20 * 1024 * 1024;
+    let bridge = Daemon::serving(
+        Home::new(),
+        [("fake", Fake::new("stderr-flood").option("bytes", bytes).entry())],
+    );
+    bridge.wait_for_tool("mcp__fake__echo");
+    assert_eq!(bridge.call_text("mcp__fake__echo", &json!({})), "{}");
+    let logs = bridge.home.neuron().join("connect/logs");
+    let sizes = std::fs::read_dir(logs)
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap().len());
+    let total = sizes.sum::<u64>();
+    assert!(
+        total <= 6 * 1024 * 1024,
+        "5 × 1 MiB at most, and the bridge's own: {total}"
+    );
+}
+
+#[test]
+fn a_thousand_tools_are_listed_in_their_order() {
+    let entry = Fake::new("ok").option("list", "many").option("tools", 1000).entry();
+    let bridge = Daemon::serving(Home::new(), [("fake", entry)]);
+    bridge.wait_for_tool("mcp__fake__tool_999");
+    let expected: Vec<_> = (0..1000).map(|n| format!("mcp__fake__tool_{n}")).collect();
+    assert_eq!(bridge.tool_names(), expected);
+}
+
+#[test]
+fn a_missing_variable_or_secret_names_itself_and_starts_nothing() {
+    let home = Home::new();
+    let unset = Fake::new("ok")
+        .record(&home.record("unset"))
+        .member("env", json!({"A": "${env:NOT_SET_ANYWHERE}"}));
+    let secret = Fake::new("ok")
+        .record(&home.record("secret"))
+        .member("env", json!({"A": "${secret:MY_TOKEN}"}));
+    let bridge = Daemon::serving(
+        home,
+        [
+            ("unset", unset.entry()),
+            ("secret", secret.entry()),
+            ("token", json!({"url": "http://127.0.0.1:9/mcp", "auth": "token"})),
+            ("good", Fake::new("ok").entry()),
+        ],
+    );
+    let row = bridge.wait_for_status("unset", "error");
+    assert!(
+        row["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("NOT_SET_ANYWHERE")),
+        "{row}"
+    );
+    let row = bridge.wait_for_status("secret", "needs_secret");
+    assert!(
+        row["error"].as_str().is_some_and(|error| error.contains("MY_TOKEN")),
+        "{row}"
+    );
+    assert_eq!(row["action"], "set_secret", "{row}");
+    bridge.wait_for_status("token", "needs_secret");
+    bridge.wait_for_tool("mcp__good__echo");
+    assert_eq!(unset.seen().starts(), [0_u32; 0]);
+    assert_eq!(secret.seen().starts(), [0_u32; 0]);
+}
+
+#[test]
+fn a_crash_loop_gives_up_and_is_tried_again_on_demand() {
+    let home = Home::new();
+    let fake = Fake::new("crash").option("say", "no").record(&home.record("fake"));
+    let bridge = Daemon::serving(home, [("fake", fake.entry())]);
+    let row = eventually("a retry is planned", SOON, || {
+        bridge
+            .server("fake")
+            .filter(|row| row["connection"]["retry"].is_object() || row["status"] == "error")
+    });
+    let retry = &row["connection"]["retry"];
+    if retry.is_object() {
+        assert_eq!(retry["number"].as_u64().map(|n| n >= 1), Some(true), "{retry}");
+        assert!(
+            retry["delay_ms"].as_u64().is_some_and(|ms| ms >= 500),
+            "no storm: {retry}"
+        );
+    }
+    assert!(row["action"].is_string(), "one thing to do: {row}");
+}
+
+#[test]
+fn a_home_without_a_path_still_says_what_it_needs() {
+    let home = Home::new();
+    home.write_config(r#"{"servers":{"npx":{"command":"npx-that-nobody-has","args":["-y","x"]}}}"#);
+    let bridge = Daemon::start_in(home, Setup::default().path("/nonexistent"));
+    let row = bridge.wait_for_status("npx", "error");
+    assert!(
+        row["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("npx-that-nobody-has")),
+        "{row}"
+    );
+}

@@ -1,0 +1,52 @@
+//! Which room may know which.
+
+use std::process::Command;
+
+use neuron_tests::program::workspace;
+
+fn names_under(package: &str) -> Vec<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let tree = Command::new(cargo)
+        .args([
+            "tree",
+            "--offline",
+            "--locked",
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+            "--package",
+            package,
+        ])
+        .current_dir(workspace())
+        .output()
+        .unwrap();
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    let text = String::from_utf8(tree.stdout).unwrap();
+    text.lines()
+        .filter_map(|line| line.split(' ').next())
+        .map(ToOwned::to_owned)
+        .collect()
+}
+
+#[test]
+fn neither_the_library_nor_the_headless_program_knows_a_window() {
+    for package in ["neuron-bridge", "neuron-connectd"] {
+        let names = names_under(package);
+        assert!(
+            names.iter().any(|name| name == "tokio"),
+            "{package} was not looked into: {names:?}"
+        );
+        for forbidden in ["tauri", "tauri-runtime", "wry", "tao", "gtk", "webkit2gtk"] {
+            assert!(
+                !names.iter().any(|name| name == forbidden),
+                "{package} depends on {forbidden}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_black_box_tests_do_not_look_inside() {
+    assert!(!names_under("neuron-tests").iter().any(|name| name == "neuron-bridge"));
+}
