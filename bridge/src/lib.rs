@@ -17,6 +17,7 @@ pub mod settings;
 pub mod snapshot;
 pub mod store;
 pub mod tools;
+pub mod tray;
 pub mod trust;
 #[cfg(test)]
 mod typescript;

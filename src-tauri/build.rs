@@ -1,0 +1,32 @@
+//! Gives each command of the window its own permission, so that only what a capability names can be called.
+
+/// In the order of `commands.rs`. A command that is missing here cannot be called at all.
+const COMMANDS: &[&str] = &[
+    "watch",
+    "routes",
+    "opening",
+    "connector",
+    "propose",
+    "add",
+    "replace",
+    "set_enabled",
+    "set_tool_enabled",
+    "remove",
+    "reconnect",
+    "try_tool",
+    "cancel_try",
+    "log_tail",
+    "settings",
+    "set_theme",
+];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for input in ["src-tauri/capabilities", "tauri.conf.json", "ui/dist", "icons"] {
+        println!("cargo:rerun-if-changed={input}");
+    }
+    let attributes = tauri_build::Attributes::new()
+        .capabilities_path_pattern("src-tauri/capabilities/**/*")
+        .app_manifest(tauri_build::AppManifest::new().commands(COMMANDS));
+    tauri_build::try_build(attributes)?;
+    Ok(())
+}

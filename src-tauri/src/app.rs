@@ -1,0 +1,179 @@
+//! The life of the tray app: one instance, the bridge in this process, tray and window, and the way out.
+
+use std::{
+    collections::hash_map::DefaultHasher,
+    hash::{Hash, Hasher},
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use neuron_bridge::{
+    bridge::{BridgeHandle, BridgeOptions, Caller},
+    home::Home,
+    tray::Route,
+};
+use tauri::{AppHandle, Manager, RunEvent, WindowEvent, Wry, plugin::TauriPlugin};
+use tracing_subscriber::EnvFilter;
+
+use crate::{
+    commands::{self, Tries},
+    desktop::{self, Reason, TrayHost, Window},
+    tray,
+};
+
+/// How long quitting waits for the bridge; it needs under five seconds itself.
+const QUIT_DEADLINE: Duration = Duration::from_secs(6);
+
+/// What the commands and the tray reach the bridge through.
+pub(crate) struct Shell {
+    pub(crate) bridge: BridgeHandle,
+    /// `connect/settings.json`.
+    pub(crate) settings: PathBuf,
+    quitting: AtomicBool,
+}
+
+/// Runs until the person quits.
+///
+/// # Errors
+/// A sentence for the person, when there is no display, no home, or the bridge cannot start.
+pub(crate) fn run() -> Result<ExitCode, String> {
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::try_from_env("NEURON_LOG").unwrap_or_else(|_| EnvFilter::new("info,rmcp=off")))
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+    desktop::need_display()?;
+    let home = Home::locate(None).map_err(|e| e.to_string())?;
+    let first_run = !home.config_file().exists() && !home.connect_folder().exists();
+
+    let app = tauri::Builder::default()
+        .plugin(single_instance(home.root()))
+        .manage(Window::default())
+        .manage(Tries::default())
+        .invoke_handler(commands::handler())
+        .setup(move |app| {
+            set_up(app.handle(), first_run);
+            Ok(())
+        })
+        .build(tauri::generate_context!())
+        .map_err(|e| format!("the desktop part could not start: {e}"))?;
+
+    // A second start has ended by now; only the one instance may hold the home.
+    let bridge = tauri::async_runtime::block_on(start_bridge(home.clone())).inspect_err(|why| desktop::tell(why))?;
+    app.manage(Shell {
+        bridge,
+        settings: home.settings_file(),
+        quitting: AtomicBool::new(false),
+    });
+
+    let code = app.run_return(|app, event| match event {
+        // Without a code the last window was closed; the tray stays.
+        RunEvent::ExitRequested { code: None, api, .. } => api.prevent_exit(),
+        RunEvent::WindowEvent { event, .. } => match event {
+            WindowEvent::CloseRequested { .. } => app.state::<Window>().closing(),
+            WindowEvent::Destroyed => {
+                app.state::<Tries>().stop_all();
+                app.state::<Window>().closed();
+            }
+            _ => {}
+        },
+        _ => {}
+    });
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+/// Stops the bridge, then the program. Asked a second time, it does not wait.
+pub(crate) fn quit(app: &AppHandle) {
+    let shell = app.state::<Shell>();
+    if shell.quitting.swap(true, Ordering::SeqCst) {
+        app.exit(1);
+        return;
+    }
+    desktop::close(app);
+    let bridge = shell.bridge.clone();
+    let app = app.clone();
+    tauri::async_runtime::spawn(async move {
+        if tokio::time::timeout(QUIT_DEADLINE, bridge.shutdown()).await.is_err() {
+            tracing::error!("The bridge did not stop within {} s.", QUIT_DEADLINE.as_secs());
+        }
+        app.exit(0);
+    });
+}
+
+/// Starts the bridge in this process.
+///
+/// # Errors
+/// A sentence for the person, such as who holds this home already.
+async fn start_bridge(home: Home) -> Result<BridgeHandle, String> {
+    let options = BridgeOptions {
+        home,
+        program: "Neuron Connect",
+        own_binary: desktop::own_binary()?,
+        port: None,
+        // The window is the owner; programs on the socket are not.
+        socket_caller: Caller::WalkIn,
+    };
+    BridgeHandle::start(options).await.map_err(|e| e.to_string())
+}
+
+fn set_up(app: &AppHandle, first_run: bool) {
+    quit_on_signals(app);
+    let tray_host = match desktop::tray_host() {
+        TrayHost::Present => tray::show(app),
+        TrayHost::Missing(why) => {
+            // The icon is offered all the same: a panel that starts later will find it.
+            tray::show(app).and(Err(why))
+        }
+    };
+    if let Err(why) = &tray_host {
+        tracing::warn!("No tray: {why}. Start Neuron Connect again to get its window back.");
+    }
+    let reason = match tray_host {
+        // Also at a first start: that one shows in the snapshot, this would not.
+        Err(_) => Reason::NoTrayHost,
+        Ok(()) if first_run => Reason::FirstRun,
+        Ok(()) => return,
+    };
+    desktop::open(app, reason, None);
+}
+
+#[cfg(unix)]
+fn quit_on_signals(app: &AppHandle) {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+        let app = app.clone();
+        tauri::async_runtime::spawn(async move {
+            match signal(kind) {
+                Ok(mut signals) => {
+                    while signals.recv().await.is_some() {
+                        quit(&app);
+                    }
+                }
+                Err(e) => tracing::warn!("Signal {} cannot be waited for: {e}.", kind.as_raw_value()),
+            }
+        });
+    }
+}
+
+#[cfg(not(unix))]
+fn quit_on_signals(_app: &AppHandle) {}
+
+/// A second start for the same home hands over to the first and ends. Its arguments are any program's word, so they are
+/// not looked at.
+fn single_instance(home: &Path) -> TauriPlugin<Wry> {
+    tauri_plugin_single_instance::Builder::new()
+        .dbus_id(format!("ai.neuron.connect.home{:016x}", short_hash(home)))
+        .callback(|app, _arguments, _folder| desktop::open(app, Reason::Asked, Some(&Route::Connectors)))
+        .build()
+}
+
+/// Tells homes apart among the programs of one session; nothing is stored under it.
+fn short_hash(path: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    hasher.finish()
+}

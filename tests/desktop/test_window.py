@@ -1,0 +1,134 @@
+"""The app's window: what a person does in it, and what its page refuses."""
+
+import unittest
+
+from desktop import REPOSITORY, Desktop
+from waiting import until
+from webview import Webview
+
+EVERYTHING = REPOSITORY / "tests/upstreams/node_modules/.bin/mcp-server-everything"
+
+
+class Connectors(unittest.TestCase):
+    def setUp(self):
+        self.desktop = self.enterContext(Desktop())
+        self.window = self.enterContext(Webview(self.desktop))
+
+    def test_a_pasted_command_becomes_a_connector_whose_tools_work(self):
+        self.assertTrue(EVERYTHING.exists(), "the test upstreams are not installed: run `make setup`")
+        window = self.window
+        window.go_to("#/add")
+        window.field("Paste an address").type(f"{EVERYTHING} stdio")
+        window.sees("This runs a program that can read everything you can.")
+        window.field("Id").type("everything")
+        window.button("Add").click()
+
+        servers = lambda: self.config()["servers"]
+        until("the entry in connectors.json", lambda: "everything" in servers())
+        self.assertEqual(servers()["everything"]["command"], str(EVERYTHING))
+
+        window.go_to("#/connectors/everything/tools/echo")
+        window.field("message").type("hello from a person")
+        window.button("Try it").click()
+        window.sees("Echo: hello from a person")
+
+        window.go_to("#/connectors")
+        window.sees("Connected")
+        switch = window.button("everything on")
+        self.assertEqual(switch.attribute("aria-checked"), "true")
+        switch.click()
+        until("off in connectors.json", lambda: servers()["everything"].get("enabled") is False)
+        until("its processes end", lambda: not self.upstreams())
+
+    def test_an_edit_of_the_file_shows_in_the_window_and_a_mistake_shows_with_its_place(self):
+        window = self.window
+        by_hand = lambda name: {"one": {"name": name, "command": "true", "enabled": False}}
+        self.desktop.save(by_hand("Written by hand"))
+        window.go_to("#/connectors")
+        window.sees("Written by hand")
+        self.desktop.save(by_hand("Renamed by hand"))
+        window.sees("Renamed by hand")
+        self.desktop.save('{"servers": {\n  "one": nonsense\n}}')
+        window.sees("Line 2")
+        window.sees("Renamed by hand")
+
+    def test_what_an_upstream_is_called_never_becomes_markup(self):
+        name = '<img src=x onerror="window.injected = true"><b>bold</b>'
+        self.desktop.save({"one": {"name": name, "command": "true", "enabled": False}})
+        self.window.go_to("#/connectors")
+        self.window.sees("<b>bold</b>")
+        self.assertIsNone(self.window.run("return window.injected ?? null"))
+
+    def config(self):
+        try:
+            return self.desktop.config()
+        except FileNotFoundError:
+            return {"servers": {}}
+
+    def upstreams(self):
+        return [pid for pid, name in self.window.app_processes().items() if name.startswith("node")]
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        self.desktop = self.enterContext(Desktop())
+        self.window = self.enterContext(Webview(self.desktop))
+
+    def test_a_page_has_no_tauri_object_and_cannot_call_what_no_capability_names(self):
+        self.assertEqual(self.window.run("return typeof window.__TAURI__"), "undefined")
+        self.window.run(
+            """
+            const commands = ["opening", "plugin:event|listen", "plugin:window|close",
+                              "plugin:webview|create_webview_window", "plugin:path|resolve_directory",
+                              "plugin:app|version", "no_such_command"];
+            const call = (name) => window.__TAURI_INTERNALS__.invoke(name, {}).then(() => name, () => null);
+            window.answered = null;
+            Promise.all(commands.map(call)).then((names) => { window.answered = names.filter(Boolean); });
+            """
+        )
+        answered = until("the answers", lambda: self.window.run("return window.answered"))
+        self.assertEqual(answered, ["opening"])
+
+    def test_a_page_runs_no_inline_script_and_reaches_no_server(self):
+        self.window.run(
+            """
+            window.violations = [];
+            document.addEventListener("securitypolicyviolation", (e) => window.violations.push(e.effectiveDirective));
+            const picture = document.createElement("div");
+            picture.innerHTML = '<img src="x" onerror="window.injected = true">';
+            document.body.append(picture);
+            const script = document.createElement("script");
+            script.textContent = "window.injected = true";
+            document.body.append(script);
+            fetch("http://127.0.0.1:7771/healthz").catch(() => {});
+            """
+        )
+        blocked = lambda: self.window.run("return window.violations")
+        until("three refusals", lambda: len(blocked()) >= 3, report=lambda: str(blocked()))
+        self.assertIn("connect-src", blocked())
+        self.assertIsNone(self.window.run("return window.injected ?? null"))
+
+    def test_the_apps_own_page_breaks_none_of_its_rules(self):
+        self.window.run(
+            """
+            window.violations = [];
+            document.addEventListener("securitypolicyviolation", (e) =>
+              window.violations.push(`${e.effectiveDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`));
+            """
+        )
+        for place, shown in [("#/add", "Add a connector"), ("#/add/hand", "Command"), ("#/settings", "Appearance"),
+                             ("#/connectors/filesystem/tools", "Choose a tool"), ("#/connectors", "Add connector")]:
+            self.window.go_to(place)
+            self.window.sees(shown)
+        self.assertEqual(self.window.run("return window.violations"), [])
+
+    def test_a_page_leads_nowhere_else(self):
+        before = self.window.run("return location.href")
+        self.window.run("location.href = 'https://example.com/'; window.open('https://example.com/')")
+        self.window.run("document.title = 'still here'")
+        self.assertEqual(self.window.run("return [location.href, document.title]"), [before, "still here"])
+        self.assertEqual(len(self.window.tabs()), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

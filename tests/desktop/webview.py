@@ -1,0 +1,177 @@
+"""The built app's own window, driven by the WebDriver protocol.
+
+Spoken to WebKitWebDriver itself: tauri-driver only renames two options on the way to it, and its connection pool loses
+requests when WebKitWebDriver closes an idle connection.
+"""
+
+import base64
+import json
+import socket
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from desktop import PROGRAMS, descendants
+from waiting import until
+
+_ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+_DRIVER = "/usr/bin/WebKitWebDriver"
+# Starting the app and its first page is part of one request.
+_REQUEST_DEADLINE = 120
+
+
+class Failed(Exception):
+    """The driver's own word for what went wrong, such as `no such element`."""
+
+    def __init__(self, status, value):
+        super().__init__(f"{value.get('error', status)}: {value.get('message', '')}")
+        self.error = value.get("error")
+
+
+class Webview:
+    """Starts the app in a desktop with its window under control; use as a context manager."""
+
+    def __init__(self, desktop):
+        self._desktop = desktop
+        self._session = None
+
+    def __enter__(self):
+        port = _free_port()
+        self._address = f"http://127.0.0.1:{port}"
+        # The variable makes the app give its window over to the driver that started it.
+        self._driver = self._desktop.helper([_DRIVER, f"--port={port}"], TAURI_WEBVIEW_AUTOMATION="true")
+        until("WebKitWebDriver answers", lambda: _listens(port))
+        options = {"binary": str(PROGRAMS / "neuron-connect"), "args": []}
+        wanted = {"capabilities": {"alwaysMatch": {"webkitgtk:browserOptions": options}}}
+        self._session = self._request("POST", "/session", wanted)["sessionId"]
+        return self
+
+    def __exit__(self, *_):
+        if self._session:
+            try:
+                self._command("DELETE", "")
+            except (Failed, OSError):
+                pass  # The app may have quit already, and its session with it.
+
+    def run(self, script, *arguments):
+        """Runs JavaScript as a function body in the page and gives back what it returns."""
+        return self._command("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def find(self, xpath):
+        """Waits for the first element of this XPath that is shown."""
+        return until(f"an element {xpath}", lambda: self.shown(xpath), report=self.text)
+
+    def shown(self, xpath):
+        """The first element of this XPath that is shown at this moment, or none."""
+        found = self._command("POST", "/elements", {"using": "xpath", "value": xpath})
+        elements = (Element(self, each[_ELEMENT]) for each in found)
+        return next((element for element in elements if element.is_shown()), None)
+
+    def button(self, name):
+        """Waits for the button or link of this accessible name or text."""
+        name = _quoted(name)
+        return self.find(
+            f"//*[self::button or self::a or @role='button' or @role='tab' or @role='switch']"
+            f"[normalize-space(.)={name} or @aria-label={name}]"
+        )
+
+    def field(self, label):
+        """Waits for the field whose label starts so."""
+        starts = f"starts-with(normalize-space(.), {_quoted(label)})"
+        fields = "self::input or self::textarea or self::select"
+        return self.find(f"//*[{fields}][@aria-label={_quoted(label)} or @id=//label[{starts}]/@for]")
+
+    def sees(self, text):
+        """Waits until the page shows this text."""
+        until(f"the text “{text}”", lambda: text in self.text(), report=self.text)
+
+    def text(self):
+        """All text of the page."""
+        return self.run("return document.body ? document.body.innerText : ''")
+
+    def go_to(self, fragment):
+        """Shows the place after `#`, such as `#/add`."""
+        self.run("location.hash = arguments[0]", fragment)
+
+    def tabs(self):
+        """Handles of all windows."""
+        return self._command("GET", "/window/handles")
+
+    def screenshot(self, path):
+        """Writes a PNG of the page as it is once its last change is painted."""
+        self.run(
+            "window.painted = false;"
+            "requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => { window.painted = true; })));"
+        )
+        until("the page is painted", lambda: self.run("return window.painted"))
+        Path(path).write_bytes(base64.b64decode(self._command("GET", "/screenshot")))
+
+    def app_processes(self):
+        """Process id to name, of the app and all that it started."""
+        return descendants(self._driver.pid)
+
+    def _command(self, method, path, body=None):
+        return self._request(method, f"/session/{self._session}{path}", body)
+
+    def _request(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            self._address + path, data, {"Content-Type": "application/json", "Connection": "close"}, method=method
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=_REQUEST_DEADLINE) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as failure:
+            raise Failed(failure.code, json.load(failure).get("value") or {}) from None
+
+
+class Element:
+    """An element of the page as it was when it was found."""
+
+    def __init__(self, webview, reference):
+        self._webview, self._reference = webview, reference
+
+    def click(self):
+        self._post("/click", {})
+
+    def type(self, text):
+        """Replaces what the field holds."""
+        self._post("/clear", {})
+        self._post("/value", {"text": text})
+
+    def text(self):
+        return self._webview._command("GET", f"/element/{self._reference}/text")
+
+    def attribute(self, name):
+        return self._webview._command("GET", f"/element/{self._reference}/attribute/{name}")
+
+    def is_shown(self):
+        try:
+            return self._webview._command("GET", f"/element/{self._reference}/displayed")
+        except Failed as failure:
+            if failure.error == "stale element reference":
+                return False
+            raise
+
+    def _post(self, path, body):
+        return self._webview._command("POST", f"/element/{self._reference}{path}", body)
+
+
+def _quoted(text):
+    """An XPath string; XPath knows no escapes."""
+    if '"' not in text:
+        return f'"{text}"'
+    assert "'" not in text, "a text with both quotes"
+    return f"'{text}'"
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _listens(port):
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
