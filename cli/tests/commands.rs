@@ -62,7 +62,11 @@ fn tools_are_listed_and_searched() {
     ]});
     let bridge = Bridge::answering(&[
         ("GET /mcp/tools", 200, list),
-        ("GET /mcp/tools?server=a%26b", 200, json!({"tools": [{"name": "mcp__a__x", "description": "Writes a file."}]})),
+        (
+            "GET /mcp/tools?server=a%26b",
+            200,
+            json!({"tools": [{"name": "mcp__a__x", "description": "Writes a file."}]}),
+        ),
     ]);
     let ran = bridge.run(&["tools"]);
     ran.ends(0);

@@ -44,11 +44,12 @@ class Tray(unittest.TestCase):
         tray = self.enterContext(TrayHost(self.desktop.bus_address))
         app = self.enterContext(self.desktop.app())
         tray.line("Files ·").click()
-        app.until("Files is off", lambda: tray.line("Files ·").checked is False)
-        self.assertEqual(tray.line("Files ·").label, "Files · Off")
+        app.until("Files is off", lambda: tray.line("Files ·").label == "Files · Off")
+        self.assertIs(tray.line("Files ·").checked, False)
         self.assertIs(self.desktop.config()["servers"]["files"]["enabled"], False)
         tray.line("Files ·").click()
-        app.until("Files is on", lambda: tray.line("Files ·").checked is True)
+        app.until("Files is on", lambda: tray.line("Files ·").label != "Files · Off")
+        self.assertIs(tray.line("Files ·").checked, True)
         self.assertIsNot(self.desktop.config()["servers"]["files"].get("enabled"), False)
 
     def test_a_mistake_in_the_file_calls_for_attention_and_its_line_opens_the_window(self):

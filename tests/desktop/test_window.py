@@ -26,6 +26,8 @@ class Connectors(unittest.TestCase):
         servers = lambda: self.config()["servers"]
         until("the entry in connectors.json", lambda: "everything" in servers())
         self.assertEqual(servers()["everything"]["command"], str(EVERYTHING))
+        # Adding leads to the new connector by itself.
+        window.sees("Overview")
 
         window.go_to("#/connectors/everything/tools/echo")
         window.field("message").type("hello from a person")

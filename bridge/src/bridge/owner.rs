@@ -124,11 +124,12 @@ impl Owner {
         for (key, change) in changes {
             match change {
                 Change::Nothing => {}
-                Change::Update => {
-                    if let (Some(entry), Some(handle)) = (self.valid(&key), self.connectors.get(&key)) {
+                Change::Update => match (self.valid(&key), self.connectors.get(&key)) {
+                    (Some(entry), Some(handle)) if handle.shared.view().entry.launch == entry.launch => {
                         handle.update(entry).await;
                     }
-                }
+                    _ => self.replace(key).await,
+                },
                 Change::Start | Change::Restart | Change::Stop => self.replace(key).await,
             }
         }

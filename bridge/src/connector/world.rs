@@ -255,8 +255,34 @@ impl Logs {
 pub fn summary_of(launch: &Launch) -> String {
     match launch {
         Launch::Stdio(stdio) => {
-            shell_words::join(std::iter::once(stdio.command.as_str()).chain(stdio.args.iter().map(String::as_str)))
+            let words = std::iter::once(&stdio.command).chain(&stdio.args);
+            words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
         }
         Launch::Http(http) => http.url.clone(),
+    }
+}
+
+/// No shell reads it, so only what would hide where a word ends is quoted.
+fn quoted(word: &str) -> Cow<'_, str> {
+    let plain = !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\'));
+    if plain {
+        Cow::Borrowed(word)
+    } else {
+        shell_words::quote(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_shows_where_each_word_ends_and_no_more_quotes() {
+        let config =
+            config::parse(br#"{"servers": {"a": {"command": "x y", "args": ["~/z", "", "--n=1", "it's", "$HOME"]}}}"#);
+        let config::EntryKind::Valid(connector) = &config.unwrap().entries[0].kind else {
+            panic!("invalid")
+        };
+        assert_eq!(summary_of(&connector.launch), r#"'x y' ~/z '' --n=1 'it'\''s' $HOME"#);
     }
 }
