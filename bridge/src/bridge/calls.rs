@@ -7,17 +7,20 @@ use std::{
 
 use super::{CallRequest, Caller, Inner, ResultPiece};
 use crate::{
-    connector::{CallFault, Door, Session},
+    connector::{CallFault, Cause, Door, Session},
     error::{Action, ApiError, Code},
     event::Event,
     ids::{ExposedName, ToolName},
     snapshot::CallAnswer,
     store::ResultId,
-    tools::{Found, Limits, Shaped, shape},
+    tools::{Found, Limits, Shaped, Undecodable, shape},
 };
 
 /// The longest time a caller may ask for.
 pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(3600);
+
+/// Results over this many bytes are read off the async threads.
+const LARGE_RESULT: usize = 256 * 1024;
 
 struct Target {
     door: Door,
@@ -141,7 +144,7 @@ async fn send(
     }
     shared.mark_used();
     match outcome {
-        Ok(raw) => answer(inner, caller, target, &raw, begun).await,
+        Ok(raw) => answer(inner, caller, target, raw, begun).await,
         Err(fault) => Err(refusal(target, fault)),
     }
 }
@@ -159,32 +162,59 @@ async fn answer(
     inner: &Arc<Inner>,
     caller: &Caller,
     target: &Target,
-    raw: &str,
+    raw: String,
     begun: Instant,
 ) -> Result<CallAnswer, ApiError> {
-    let limits = Limits::default();
-    let unreadable = |_| {
+    let unreadable = |error: Undecodable| {
         let name = &target.door.shared.id;
         ApiError::new(
             Code::UpstreamError,
-            format!("{name} answered {} with something that is no tool result.", target.tool),
+            format!("{name} was asked for {}. {error}", target.tool),
         )
     };
+    let raw: Arc<str> = raw.into();
     let id = ResultId::draw().ok();
-    let shaped = shape(raw, &limits, id.as_ref().map(ResultId::as_str)).map_err(unreadable)?;
+    let mut result = shaped(raw.clone(), id.clone()).await.map_err(unreadable)?;
     let mut result_id = None;
-    if let (Some(full), Some(id)) = (shaped.full.clone(), id) {
-        let results = inner.results.clone();
-        let label = caller.label();
-        let text = id.as_str().to_owned();
-        let stored = tokio::task::spawn_blocking(move || results.put(&id, label, &full, SystemTime::now())).await;
-        match stored {
-            Ok(Ok(())) => result_id = Some(text),
-            Ok(Err(error)) => tracing::warn!(%error, "a large result could not be kept"),
-            Err(error) => tracing::error!(%error, "keeping a large result ended abnormally"),
+    if let Some(full) = result.full.take() {
+        match keep(inner, caller, id, full).await {
+            Some(kept) => result_id = Some(kept),
+            // The note in it must not promise what is not kept.
+            None => result = shaped(raw, None).await.map_err(unreadable)?,
         }
     }
-    Ok(finished(target, shaped, result_id, millis(begun.elapsed())))
+    Ok(finished(target, result, result_id, millis(begun.elapsed())))
+}
+
+/// Keeps a whole result for its caller; its id, or `None` where that failed.
+async fn keep(inner: &Arc<Inner>, caller: &Caller, id: Option<ResultId>, full: String) -> Option<String> {
+    let id = id?;
+    let results = inner.results.clone();
+    let label = caller.label();
+    let text = id.as_str().to_owned();
+    match tokio::task::spawn_blocking(move || results.put(&id, label, &full, SystemTime::now())).await {
+        Ok(Ok(())) => Some(text),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "a large result could not be kept");
+            None
+        }
+        Err(error) => {
+            tracing::error!(%error, "keeping a large result ended abnormally");
+            None
+        }
+    }
+}
+
+/// A large result takes milliseconds to read, which must not hold up other callers.
+async fn shaped(raw: Arc<str>, id: Option<ResultId>) -> Result<Shaped, Undecodable> {
+    let is_large = raw.len() > LARGE_RESULT;
+    let read = move || shape(&raw, &Limits::default(), id.as_ref().map(ResultId::as_str));
+    if is_large {
+        return tokio::task::spawn_blocking(read)
+            .await
+            .unwrap_or_else(|error| Err(Undecodable::NotJson(error.to_string())));
+    }
+    read()
 }
 
 fn finished(target: &Target, shaped: Shaped, result_id: Option<String>, duration_ms: u64) -> CallAnswer {
@@ -221,6 +251,13 @@ fn refusal(target: &Target, fault: CallFault) -> ApiError {
             ),
         ),
         CallFault::NotSent => ApiError::new(Code::Unavailable, format!("{server} ended just now; try again.")),
+        CallFault::Lost(cause @ (Cause::SignIn | Cause::HttpStatus(_))) => {
+            let code = match cause.code() {
+                Code::Unavailable => Code::UpstreamError,
+                other => other,
+            };
+            ApiError::new(code, format!("{server} did not run {tool}. {}", cause.sentence()))
+        }
         CallFault::Lost(cause) => {
             let known = target.door.shared.view().machine.error().0;
             let why = known.unwrap_or_else(|| cause.sentence());

@@ -74,19 +74,39 @@ pub struct Listed {
 
 type Service = RunningService<RoleClient, Handler>;
 
-/// Connects and lists within the entry's connect time.
+/// Connects and lists within the entry's connect time, or until it is told to give up. Either way nothing of a failed
+/// attempt is left when it returns.
 ///
 /// # Errors
 /// [`Failure`], with the upstream's last lines on stderr where there are some.
-pub async fn run(world: Arc<World>, plan: Plan) -> Result<Opened, Failure> {
+pub async fn run(world: Arc<World>, plan: Plan, give_up: CancellationToken) -> Result<Opened, Failure> {
     let time = plan.entry.timeouts.connect.unwrap_or(CONNECT_TIMEOUT);
     let begun = SystemTime::now();
-    let connecting = connect(&world, &plan, Instant::now() + time);
-    let outcome = match tokio::time::timeout(time, connecting).await {
-        Ok(outcome) => outcome,
-        Err(_) => Err(Cause::NoAnswer(time)),
+    let deadline = Instant::now() + time;
+    let mut keeper = None;
+    let outcome = tokio::select! {
+        biased;
+        () = give_up.cancelled() => Err(Cause::Stopped),
+        outcome = tokio::time::timeout_at(deadline, connect(&world, &plan, &mut keeper, deadline)) => {
+            outcome.unwrap_or(Err(Cause::NoAnswer(time)))
+        }
     };
-    outcome.map_err(|cause| Failure {
+    let cause = match (outcome, keeper) {
+        (Ok((session, listed)), Some(keeper)) => {
+            return Ok(Opened {
+                session,
+                keeper,
+                listed,
+            });
+        }
+        (Ok(_), None) => Cause::Stopped,
+        (Err(cause), Some(keeper)) => {
+            keeper.close().await;
+            cause
+        }
+        (Err(cause), None) => cause,
+    };
+    Err(Failure {
         cause,
         detail: last_lines(&plan.log, begun),
     })
@@ -103,24 +123,20 @@ pub fn last_lines(log: &Log, since: SystemTime) -> Option<String> {
     (!text.is_empty()).then(|| text.join("\n"))
 }
 
-async fn connect(world: &Arc<World>, plan: &Plan, deadline: Instant) -> Result<Opened, Cause> {
-    let resolved = resolve(world, &plan.entry).await?;
-    let (session, keeper) = match resolved {
+/// Puts the session's owner into `kept` as soon as there is one, so that it outlives this future.
+async fn connect(
+    world: &Arc<World>,
+    plan: &Plan,
+    kept: &mut Option<Keeper>,
+    deadline: Instant,
+) -> Result<(Arc<Session>, Listed), Cause> {
+    let (session, keeper) = match resolve(world, &plan.entry).await? {
         launch @ Resolved::Stdio { .. } => open_stdio(world, plan, launch).await?,
         launch @ Resolved::Http { .. } => open_http(plan, launch).await?,
     };
-    let session = Arc::new(session);
-    match list_before(world, &plan.entry, &session, &plan.log, deadline).await {
-        Ok(listed) => Ok(Opened {
-            session,
-            keeper,
-            listed,
-        }),
-        Err(cause) => {
-            keeper.close().await;
-            Err(cause)
-        }
-    }
+    *kept = Some(keeper);
+    let listed = list_before(world, &plan.entry, &session, &plan.log, deadline).await?;
+    Ok((Arc::new(session), listed))
 }
 
 /// Reads and keeps the whole list over a session that stands.

@@ -23,7 +23,7 @@ use tokio::{
     sync::{Notify, oneshot},
     time::Instant,
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     fault::{self, cause_of_service_error},
@@ -166,8 +166,10 @@ impl Session {
     /// # Errors
     /// The cause, when the upstream refuses, breaks off or does not answer within `deadline`.
     pub async fn list_tools(&self, cursor: Option<String>, deadline: Instant) -> Result<RawPage, Cause> {
-        let mut request = ListToolsRequest::default();
-        request.params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let request = ListToolsRequest {
+            params: cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor))),
+            ..ListToolsRequest::default()
+        };
         let asked = self
             .send(ClientRequest::ListToolsRequest(request))
             .await
@@ -303,16 +305,19 @@ pub struct Ended {
     pub cause: Cause,
 }
 
-/// The owning side of a session.
+/// The owning side of a session. Dropping it ends the session too, but nobody waits for that.
 pub struct Keeper {
-    stop: CancellationToken,
+    stop: DropGuard,
     ended: oneshot::Receiver<Ended>,
 }
 
 impl Keeper {
     /// `stop` ends the session when cancelled; `ended` is told once everything of it is gone.
     pub fn new(stop: CancellationToken, ended: oneshot::Receiver<Ended>) -> Self {
-        Self { stop, ended }
+        Self {
+            stop: stop.drop_guard(),
+            ended,
+        }
     }
 
     /// Resolves when the session is over and its process gone, whoever ended it.
@@ -321,8 +326,9 @@ impl Keeper {
     }
 
     /// Ends the session and waits until its process tree is gone.
-    pub async fn close(mut self) {
-        self.stop.cancel();
-        self.over().await;
+    pub async fn close(self) {
+        drop(self.stop);
+        // The sender is only lost with the runtime, and everything with it.
+        let _ = self.ended.await;
     }
 }

@@ -391,7 +391,7 @@ mod tests {
         for cause in every_cause() {
             let mut machine = Machine::new(true, 5);
             machine.failed(cause.clone().into(), 6);
-            assert!(machine.error().0.is_some_and(|text| text.len() > 0), "{cause:?}");
+            assert!(machine.error().0.is_some_and(|text| !text.is_empty()), "{cause:?}");
             assert!(machine.action().is_some(), "{cause:?}");
             assert_ne!(machine.status(), Status::Connected);
             assert!(!unavailable("Files", &cause).message.is_empty());

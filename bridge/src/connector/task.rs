@@ -1,6 +1,7 @@
 //! The task that owns one connector: it alone connects, lists, closes, and says what state that is.
 
 use std::{
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -10,7 +11,7 @@ use std::{
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::{
-    sync::{OwnedSemaphorePermit, mpsc, oneshot},
+    sync::{AcquireError, OwnedSemaphorePermit, mpsc, oneshot},
     task::JoinHandle,
     time::Instant,
 };
@@ -110,7 +111,6 @@ enum Message {
     Acquire(SessionReply),
     Reconnect(SessionReply),
     Update(Arc<config::Connector>),
-    Stop,
 }
 
 /// A running connector. Dropping it stops the connector; [`Handle::stop`] also waits.
@@ -139,6 +139,7 @@ impl Handle {
             machine.continue_from(&earlier.shared.view().machine);
         }
         let wants_list = entry.enabled && (known.is_none() || entry.start == Start::AtLaunch);
+        let slot = wants_list.then(|| -> Slot { Box::pin(world.slots.clone().acquire_owned()) });
         let era = known.as_ref().and_then(|known| known.era);
         let tools: Arc<KnownTools> = Arc::new(
             known
@@ -169,7 +170,7 @@ impl Handle {
             waiters: Vec::new(),
             attempt: None,
             live: None,
-            wants_list,
+            slot,
             era,
         };
         let task = tokio::spawn(async move {
@@ -203,7 +204,6 @@ impl Handle {
     /// Ends the session, also one that is still being opened, and waits until its process tree is gone.
     pub async fn stop(self) {
         self.stop.cancel();
-        let _ = self.mailbox.try_send(Message::Stop);
         if let Err(error) = self.task.await {
             tracing::error!(connector = %self.shared.id, %error, "a connector's task ended abnormally");
         }
@@ -250,6 +250,13 @@ impl Door {
     }
 }
 
+struct Attempt {
+    running: JoinHandle<Result<Opened, Failure>>,
+    give_up: CancellationToken,
+}
+
+type Slot = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
+
 struct Live {
     keeper: Keeper,
     session: Arc<Session>,
@@ -267,17 +274,17 @@ struct Task {
     inbox: mpsc::Receiver<Message>,
     stop: CancellationToken,
     waiters: Vec<SessionReply>,
-    attempt: Option<JoinHandle<Result<Opened, Failure>>>,
+    attempt: Option<Attempt>,
     live: Option<Live>,
-    /// True until the list was read once, when there was none to begin with.
-    wants_list: bool,
+    /// The place in the queue for a background start, until an attempt begins. It must not linger unpolled: a slot
+    /// that is given to it would be lost to everybody else.
+    slot: Option<Slot>,
     /// What the upstream spoke last.
     era: Option<Era>,
 }
 
 impl Task {
     async fn run(mut self) {
-        let mut slot = Box::pin(self.world.slots.clone().acquire_owned());
         loop {
             tokio::select! {
                 biased;
@@ -288,11 +295,9 @@ impl Task {
                 },
                 done = join(&mut self.attempt) => self.attempt_done(done),
                 event = next_event(&mut self.live) => self.live_event(event).await,
-                permit = &mut slot, if self.wants_list => {
-                    self.wants_list = false;
-                    if let Ok(permit) = permit {
-                        self.start_in_background(permit);
-                    }
+                permit = next_slot(&mut self.slot) => {
+                    self.slot = None;
+                    self.start_in_background(permit);
                 }
             }
         }
@@ -316,7 +321,6 @@ impl Task {
                 self.entry = entry;
                 self.publish();
             }
-            Message::Stop => {}
         }
     }
 
@@ -358,7 +362,7 @@ impl Task {
     }
 
     fn start_attempt(&mut self) {
-        self.wants_list = false;
+        self.slot = None;
         self.machine.connecting(unix_ms());
         self.publish();
         let plan = Plan {
@@ -366,7 +370,11 @@ impl Task {
             log: self.shared.log.clone(),
             era: self.era,
         };
-        self.attempt = Some(tokio::spawn(attempt::run(self.world.clone(), plan)));
+        let give_up = CancellationToken::new();
+        self.attempt = Some(Attempt {
+            running: tokio::spawn(attempt::run(self.world.clone(), plan, give_up.clone())),
+            give_up,
+        });
     }
 
     fn attempt_done(&mut self, done: Result<Opened, Failure>) {
@@ -478,8 +486,8 @@ impl Task {
     /// Gives up an attempt under way; its process tree is gone when this returns.
     async fn drop_attempt(&mut self) {
         if let Some(attempt) = self.attempt.take() {
-            attempt.abort();
-            if let Ok(Ok(opened)) = attempt.await {
+            attempt.give_up.cancel();
+            if let Ok(Ok(opened)) = attempt.running.await {
                 opened.keeper.close().await;
             }
             self.machine.sleeping(unix_ms());
@@ -510,10 +518,22 @@ enum LiveEvent {
     Idle,
 }
 
+/// Resolves when a background start may begin; never while none is wanted.
+async fn next_slot(slot: &mut Option<Slot>) -> OwnedSemaphorePermit {
+    match slot {
+        // The bridge never closes the semaphore.
+        Some(slot) => match slot.await {
+            Ok(permit) => permit,
+            Err(_closed) => std::future::pending().await,
+        },
+        None => std::future::pending().await,
+    }
+}
+
 /// The attempt's outcome; never resolves while there is none.
-async fn join(attempt: &mut Option<JoinHandle<Result<Opened, Failure>>>) -> Result<Opened, Failure> {
+async fn join(attempt: &mut Option<Attempt>) -> Result<Opened, Failure> {
     match attempt {
-        Some(running) => match running.await {
+        Some(attempt) => match (&mut attempt.running).await {
             Ok(outcome) => outcome,
             Err(error) => {
                 tracing::error!(%error, "an attempt to connect ended abnormally");

@@ -5,18 +5,18 @@
 //! read fails its call instead of leaving it to wait. Results travel raw (see `carrier`). Redirects stay on their
 //! origin and keep their method; link-local addresses are never contacted.
 
+mod address;
+mod events;
+
 use std::{
     borrow::Cow,
     collections::HashMap,
-    net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use bytes::Bytes;
 use futures::{Stream, StreamExt, stream::BoxStream};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use reqwest::dns;
 use rmcp::{
     model::{
         ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
@@ -26,9 +26,13 @@ use rmcp::{
         StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
     },
 };
-use sse_stream::{Sse, SseStream};
-use url::{Host, Url};
+use sse_stream::Sse;
+use url::Url;
 
+use self::{
+    address::{PublicResolver, follow_same_origin, link_local_host},
+    events::{EventError, read_events},
+};
 use super::carrier::{self, Method, Opened};
 
 /// Until a TCP and TLS connection stands.
@@ -38,7 +42,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// A diagnostic is read this far and no further.
 const ERROR_BODY_LIMIT: usize = 64 * 1024;
-const MAX_REDIRECTS: usize = 5;
 const SESSION_HEADER: &str = "mcp-session-id";
 const LAST_EVENT_HEADER: &str = "last-event-id";
 
@@ -70,12 +73,7 @@ impl HttpClient {
     /// # Errors
     /// [`HttpClientError`].
     pub fn new(url: &Url) -> Result<Self, HttpClientError> {
-        let literal = match url.host() {
-            Some(Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
-            Some(Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
-            Some(Host::Domain(_)) | None => None,
-        };
-        if let Some(ip) = literal.filter(|ip| is_link_local(*ip)) {
+        if let Some(ip) = link_local_host(url) {
             return Err(HttpClientError::LinkLocal(ip.to_string()));
         }
         let http = reqwest::Client::builder()
@@ -494,124 +492,6 @@ async fn read_whole(response: reqwest::Response, limit: usize) -> Result<Whole, 
     Ok(Whole::Complete(body))
 }
 
-enum EventError {
-    TooLarge(usize),
-    Stream(SseError),
-}
-
-#[derive(Debug, thiserror::Error)]
-enum BytesError {
-    #[error("an event is larger than {0} bytes")]
-    TooLarge(usize),
-    #[error(transparent)]
-    Http(#[from] reqwest::Error),
-}
-
-/// Splits bytes into events while no event grows past `limit`. After an event that is too large the stream ends.
-fn read_events(
-    bytes: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
-    limit: usize,
-) -> impl Stream<Item = Result<Sse, EventError>> + Send + 'static {
-    let bounded = bytes.scan(EventMeter::new(limit), move |meter, chunk| {
-        let out = match chunk {
-            _ if meter.over => None,
-            Ok(chunk) if meter.take(&chunk) => Some(Ok(chunk)),
-            Ok(_) => Some(Err(BytesError::TooLarge(limit))),
-            Err(error) => Some(Err(BytesError::Http(error))),
-        };
-        std::future::ready(out)
-    });
-    SseStream::from_bytes_stream(Box::pin(bounded)).map(|event| {
-        event.map_err(|error| match error {
-            SseError::Body(inner) => match inner.downcast_ref::<BytesError>() {
-                Some(BytesError::TooLarge(limit)) => EventError::TooLarge(*limit),
-                Some(BytesError::Http(_)) | None => EventError::Stream(SseError::Body(inner)),
-            },
-            other => EventError::Stream(other),
-        })
-    })
-}
-
-/// Counts the bytes of the event under way; an empty line ends it.
-struct EventMeter {
-    limit: usize,
-    size: usize,
-    line_is_empty: bool,
-    over: bool,
-}
-
-impl EventMeter {
-    fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            size: 0,
-            line_is_empty: true,
-            over: false,
-        }
-    }
-
-    /// False once the event under way is larger than the limit.
-    fn take(&mut self, chunk: &[u8]) -> bool {
-        for byte in chunk {
-            match byte {
-                b'\n' if self.line_is_empty => self.size = 0,
-                b'\n' => self.line_is_empty = true,
-                b'\r' => {}
-                _ => self.line_is_empty = false,
-            }
-            self.size += 1;
-            if self.size > self.limit {
-                self.over = true;
-                return false;
-            }
-        }
-        true
-    }
-}
-
-fn follow_same_origin(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Action {
-    let keeps_method = matches!(
-        attempt.status(),
-        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
-    );
-    let same_origin = attempt
-        .previous()
-        .last()
-        .is_some_and(|from| from.origin() == attempt.url().origin());
-    if keeps_method && same_origin && attempt.previous().len() <= MAX_REDIRECTS {
-        attempt.follow()
-    } else {
-        attempt.stop()
-    }
-}
-
-fn is_link_local(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_unicast_link_local() || ip.to_ipv4_mapped().is_some_and(|v4| v4.is_link_local()),
-    }
-}
-
-/// Resolves names and hands on only addresses that may be contacted, so that the checked address is the one used.
-struct PublicResolver;
-
-impl dns::Resolve for PublicResolver {
-    fn resolve(&self, name: dns::Name) -> dns::Resolving {
-        Box::pin(async move {
-            let host = name.as_str().to_owned();
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0))
-                .await?
-                .filter(|address| !is_link_local(address.ip()))
-                .collect();
-            if found.is_empty() {
-                return Err(format!("{host} has no address that may be contacted").into());
-            }
-            let addresses: dns::Addrs = Box::new(found.into_iter());
-            Ok(addresses)
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -628,13 +508,5 @@ mod tests {
         for url in ["http://127.0.0.1:9/mcp", "https://example.com/mcp", "http://[::1]:1/"] {
             assert!(HttpClient::new(&Url::parse(url).unwrap()).is_ok(), "{url}");
         }
-    }
-
-    #[test]
-    fn an_event_is_measured_up_to_its_empty_line() {
-        let mut meter = EventMeter::new(12);
-        assert!(meter.take(b"data: 12\n\n"));
-        assert!(meter.take(b"data: 34\r\n\r\n"));
-        assert!(!meter.take(b"data: 567890123"));
     }
 }
