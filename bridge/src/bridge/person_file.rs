@@ -254,3 +254,143 @@ fn disabled_tools(
     }
     Ok((list != entry.disabled_tools).then(|| Value::from(list)))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::Map;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    struct Case {
+        folder: TempDir,
+        file: PersonFile,
+        config: Config,
+    }
+
+    fn case(text: Option<&str>) -> Case {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("connectors.json");
+        if let Some(text) = text {
+            fs::write(&path, text).unwrap();
+        }
+        let mut file = PersonFile::new(ConfigFile::new(path));
+        let config = file.first();
+        Case { folder, file, config }
+    }
+
+    impl Case {
+        fn text(&self) -> Option<String> {
+            fs::read_to_string(self.folder.path().join("connectors.json")).ok()
+        }
+
+        fn save(&self, text: &str) {
+            fs::write(self.folder.path().join("connectors.json"), text).unwrap();
+        }
+
+        fn edit(&mut self, change: &Edit) -> Result<(), ApiError> {
+            if let Some(config) = self.file.edit(&self.config, change)? {
+                self.config = config;
+            }
+            Ok(())
+        }
+
+        fn keys(&self) -> Vec<&str> {
+            self.config.entries.iter().map(|entry| entry.key.as_str()).collect()
+        }
+    }
+
+    fn id(text: &str) -> ConnectorId {
+        ConnectorId::parse(text).unwrap()
+    }
+
+    fn entry(text: &str) -> Map<String, Value> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    const ONE: &str =
+        "{ // mine\n  \"servers\": {\"a\": {\"command\": \"x\", \"disabledTools\": [\"del_*\", \"b\"]}}\n}\n";
+
+    #[test]
+    fn the_default_connector_is_written_with_the_first_change_and_not_before() {
+        let mut case = case(None);
+        assert!(case.file.is_default());
+        assert_eq!((case.keys(), case.text()), (vec!["filesystem"], None));
+        case.edit(&Edit::Add(id("b"), entry(r#"{"command": "y"}"#))).unwrap();
+        assert_eq!(case.keys(), ["filesystem", "b"]);
+        assert!(!case.file.is_default());
+        let text = case.text().unwrap();
+        assert!(text.contains("\"filesystem\"") && text.contains("\"b\""), "{text}");
+    }
+
+    #[test]
+    fn a_file_with_a_mistake_is_never_written_over() {
+        let mut case = case(Some(ONE));
+        case.save("{\"servers\": ");
+        assert!(case.file.again().is_none());
+        let refused = case.edit(&Edit::Enabled(id("a"), false)).unwrap_err();
+        assert_eq!(refused.code, Code::NotSaved);
+        assert!(refused.message.contains("mended"), "{}", refused.message);
+        assert_eq!(case.text().as_deref(), Some("{\"servers\": "));
+        case.save(ONE);
+        case.config = case.file.again().unwrap();
+        case.edit(&Edit::Enabled(id("a"), false)).unwrap();
+        assert!(case.text().unwrap().contains("// mine"));
+    }
+
+    #[test]
+    fn a_file_that_is_gone_is_told_and_comes_back_whole_with_the_next_change() {
+        let mut case = case(Some(ONE));
+        fs::remove_file(case.folder.path().join("connectors.json")).unwrap();
+        assert!(case.file.again().is_none());
+        assert_eq!(case.file.notices()[0].level, NoticeLevel::Warning);
+        case.edit(&Edit::Enabled(id("a"), false)).unwrap();
+        assert!(case.text().unwrap().contains("// mine"));
+        assert!(case.file.notices().is_empty());
+    }
+
+    #[test]
+    fn a_newer_version_on_disk_is_not_lost_to_a_change_made_here() {
+        let mut case = case(Some(ONE));
+        let newer = ONE.replace("\"x\"", "\"newer\"");
+        case.save(&newer);
+        let refused = case.edit(&Edit::Enabled(id("a"), false)).unwrap_err();
+        assert_eq!(refused.code, Code::NotSaved);
+        assert_eq!(case.text().as_deref(), Some(newer.as_str()));
+    }
+
+    #[test]
+    fn a_tool_hidden_by_a_pattern_names_the_pattern_instead_of_pretending() {
+        let mut case = case(Some(ONE));
+        let turn = |tool: &str, on| Edit::ToolEnabled(id("a"), ToolName::new(tool), on);
+        let refused = case.edit(&turn("del_all", true)).unwrap_err();
+        assert!(refused.message.contains("\"del_*\""), "{}", refused.message);
+        case.edit(&turn("b", true)).unwrap();
+        case.edit(&turn("c", false)).unwrap();
+        case.edit(&turn("del_one", false)).unwrap();
+        assert!(
+            case.text().unwrap().contains(r#""disabledTools": ["del_*", "c"]"#),
+            "{:?}",
+            case.text()
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_changed_and_what_is_there_not_added_again() {
+        let mut case = case(Some(ONE));
+        for change in [
+            Edit::Remove(id("z")),
+            Edit::Enabled(id("z"), true),
+            Edit::AutoApprove(id("z"), AutoApprove::All),
+        ] {
+            assert_eq!(case.edit(&change).unwrap_err().code, Code::UnknownServer);
+        }
+        let again = Edit::Add(id("a"), entry(r#"{"command": "x"}"#));
+        assert_eq!(case.edit(&again).unwrap_err().code, Code::AlreadyExists);
+        let bad = Edit::Add(id("n"), entry(r#"{"command": "x", "url": "https://e.example"}"#));
+        assert_eq!(case.edit(&bad).unwrap_err().code, Code::BadRequest);
+        assert_eq!(case.text().as_deref(), Some(ONE));
+    }
+}
