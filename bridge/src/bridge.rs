@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 pub use self::start::{BridgeOptions, StartError};
-use self::{owner::Command, publish::Row};
+use self::{owner::Command, person_file::Edit, publish::Row};
 use crate::{
     config::AutoApprove,
     connector::Door,
@@ -166,7 +166,7 @@ impl BridgeHandle {
     /// # Errors
     /// `bad_request` (where), `already_exists`, `not_saved`.
     pub async fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> Result<ConnectorView, ApiError> {
-        self.edit(owner::Edit::Add(id.clone(), entry)).await?;
+        self.edit(Edit::Add(id.clone(), entry)).await?;
         self.view_of(&id)
     }
 
@@ -175,7 +175,7 @@ impl BridgeHandle {
     /// # Errors
     /// `unknown_server`, `bad_request`, `not_saved`.
     pub async fn replace(&self, id: ConnectorId, entry: Map<String, Value>) -> Result<ConnectorView, ApiError> {
-        self.edit(owner::Edit::Replace(id.clone(), entry)).await?;
+        self.edit(Edit::Replace(id.clone(), entry)).await?;
         self.view_of(&id)
     }
 
@@ -184,7 +184,7 @@ impl BridgeHandle {
     /// # Errors
     /// `unknown_server`, `not_saved`.
     pub async fn set_enabled(&self, id: ConnectorId, enabled: bool) -> Result<(), ApiError> {
-        self.edit(owner::Edit::Enabled(id, enabled)).await
+        self.edit(Edit::Enabled(id, enabled)).await
     }
 
     /// Turns one tool on or off (`disabledTools`), in the file.
@@ -192,7 +192,7 @@ impl BridgeHandle {
     /// # Errors
     /// `unknown_server`, `bad_request` when a pattern of the file hides it, `not_saved`.
     pub async fn set_tool_enabled(&self, id: ConnectorId, tool: ToolName, enabled: bool) -> Result<(), ApiError> {
-        self.edit(owner::Edit::ToolEnabled(id, tool, enabled)).await
+        self.edit(Edit::ToolEnabled(id, tool, enabled)).await
     }
 
     /// Sets `autoApprove`, in the file.
@@ -200,7 +200,7 @@ impl BridgeHandle {
     /// # Errors
     /// `unknown_server`, `bad_request`, `not_saved`.
     pub async fn set_auto_approve(&self, id: ConnectorId, value: AutoApprove) -> Result<(), ApiError> {
-        self.edit(owner::Edit::AutoApprove(id, value)).await
+        self.edit(Edit::AutoApprove(id, value)).await
     }
 
     /// Stops the connector and removes its entry, snapshots and log.
@@ -208,7 +208,7 @@ impl BridgeHandle {
     /// # Errors
     /// `unknown_server`, `not_saved`.
     pub async fn remove(&self, id: ConnectorId) -> Result<(), ApiError> {
-        self.edit(owner::Edit::Remove(id)).await
+        self.edit(Edit::Remove(id)).await
     }
 
     /// Closes the present session and waits for one new attempt; `true` = its discovery completed.
@@ -258,7 +258,7 @@ impl BridgeHandle {
         }
     }
 
-    async fn edit(&self, edit: owner::Edit) -> Result<(), ApiError> {
+    async fn edit(&self, edit: Edit) -> Result<(), ApiError> {
         let (reply, done) = oneshot::channel();
         let stopping = || {
             ApiError::new(

@@ -6,21 +6,20 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use indexmap::IndexMap;
-use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Inner, Published,
-    person_file::PersonFile,
+    person_file::{Edit, PersonFile},
     publish::{self, ListKey, Row, RowLive},
 };
 use crate::{
-    config::{self, AutoApprove, Change, Config, EntryKind, Watcher},
+    config::{self, Change, Config, EntryKind, Watcher},
     connector::{Beginning, Door, Handle, World},
     error::ApiError,
     event::Event,
-    ids::{ConnectorId, ToolName},
+    ids::ConnectorId,
     snapshot::{ApiView, ConfigView, Notice, Snapshot},
 };
 
@@ -33,16 +32,6 @@ pub(crate) enum Command {
     Reload(oneshot::Sender<()>),
     Publish(oneshot::Sender<()>),
     Shutdown(oneshot::Sender<()>),
-}
-
-/// A change to the person's file.
-pub(crate) enum Edit {
-    Add(ConnectorId, Map<String, Value>),
-    Replace(ConnectorId, Map<String, Value>),
-    Enabled(ConnectorId, bool),
-    ToolEnabled(ConnectorId, ToolName, bool),
-    AutoApprove(ConnectorId, AutoApprove),
-    Remove(ConnectorId),
 }
 
 pub(crate) struct Owner {

@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use super::owner::Edit;
+use serde_json::{Map, Value};
+
 use crate::{
     builtin,
     config::{self, AutoApprove, Config, ConfigFile, Content, EntryKind, FileError, edit},
@@ -14,7 +15,15 @@ use crate::{
     tools::pattern,
 };
 
-use serde_json::Value;
+/// A change to the person's file.
+pub(crate) enum Edit {
+    Add(ConnectorId, Map<String, Value>),
+    Replace(ConnectorId, Map<String, Value>),
+    Enabled(ConnectorId, bool),
+    ToolEnabled(ConnectorId, ToolName, bool),
+    AutoApprove(ConnectorId, AutoApprove),
+    Remove(ConnectorId),
+}
 
 /// The file, what it said last, and what is to be said about it.
 pub(crate) struct PersonFile {
@@ -259,7 +268,6 @@ fn disabled_tools(
 mod tests {
     use std::fs;
 
-    use serde_json::Map;
     use tempfile::TempDir;
 
     use super::*;

@@ -15,7 +15,7 @@ mod links;
 #[cfg(unix)]
 mod owner;
 mod parse;
-mod reference;
+pub(crate) mod reference;
 mod resolved;
 mod validate;
 mod watch;

@@ -22,9 +22,9 @@ use tower::ServiceExt;
 
 use super::{
     gate::{self, Door},
+    limits::Limits,
     peer::Peer,
     respond,
-    server::Limits,
     wire::{Exchange, LONGEST_HEAD, Wire},
 };
 use crate::{

@@ -10,6 +10,7 @@ mod connection;
 mod events;
 mod extract;
 mod gate;
+mod limits;
 mod manage;
 mod peer;
 mod port;
@@ -25,4 +26,5 @@ mod fake;
 #[cfg(test)]
 mod negative;
 
-pub use server::{Limits, ServeOptions, serve};
+pub use limits::Limits;
+pub use server::{ServeOptions, serve};

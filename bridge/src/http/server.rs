@@ -16,6 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     connection::{self, Lane, Visit},
     gate::Door,
+    limits::Limits,
     peer::{Peer, PeerLookup},
     port, routes,
 };
@@ -24,43 +25,6 @@ use crate::{
     home::{ApiFile, HomeLock},
     snapshot::ApiView,
 };
-
-/// Deadlines and bounds of the loopback API. The defaults are the product's; tests shorten them.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// For the whole head of a request, and how long a connection may stay idle.
-    pub header: Duration,
-    /// For the whole body of a request.
-    pub body: Duration,
-    /// How long a client may leave an answer unread.
-    pub write_stall: Duration,
-    /// How long a client that was refused may go on sending before the connection is cut.
-    pub last_words: Duration,
-    /// For answers that are under way at the end.
-    pub drain: Duration,
-    /// Connections on the loopback port at once. Not split by program: who is at the other end of a connection costs
-    /// a search through all processes on the systems known.
-    pub connections: usize,
-    /// More of them, on which only a sign-in may come back.
-    pub callback_connections: usize,
-    /// Connections on the local socket at once.
-    pub socket_connections: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            header: Duration::from_secs(5),
-            body: Duration::from_secs(10),
-            write_stall: Duration::from_secs(30),
-            last_words: Duration::from_secs(1),
-            drain: Duration::from_secs(1),
-            connections: 512,
-            callback_connections: 16,
-            socket_connections: 64,
-        }
-    }
-}
 
 /// What [`serve`] needs to know.
 #[derive(Debug, Clone)]

@@ -8,7 +8,10 @@ use std::{collections::BTreeMap, fmt, path::Path};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    config::{Auth, ClientAuth, Connector, Grant, HttpLaunch, Launch, OAuth, Redirect, StdioLaunch},
+    config::{
+        Auth, ClientAuth, Connector, Grant, HttpLaunch, Launch, OAuth, Redirect, StdioLaunch,
+        reference::{self, Piece},
+    },
     snapshot::TransportKind,
 };
 
@@ -180,8 +183,12 @@ impl Canon {
     /// A template whose `${env:}` count by value. An inserted value is text: a reference inside it stays letters.
     fn by_value(&mut self, name: &str, template: &str, env: &dyn Fn(&str) -> Option<String>) {
         self.field(name, b"template");
+        let Ok(pieces) = reference::pieces(template) else {
+            // It cannot start like this; as written it is still told from every other.
+            return self.text("malformed", template);
+        };
         let mut text = String::new();
-        for piece in pieces(template) {
+        for piece in pieces {
             match piece {
                 Piece::Text(literal) => text.push_str(literal),
                 Piece::Env { name, default } => match env(name).or_else(|| default.map(str::to_owned)) {
@@ -191,7 +198,7 @@ impl Canon {
                         self.text("unset variable", name);
                     }
                 },
-                Piece::Secret(secret) => {
+                Piece::Secret { name: secret } => {
                     self.text("text", &std::mem::take(&mut text));
                     self.text("secret", secret);
                 }
@@ -199,51 +206,6 @@ impl Canon {
         }
         self.text("last text", &text);
     }
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Piece<'a> {
-    Text(&'a str),
-    Env { name: &'a str, default: Option<&'a str> },
-    Secret(&'a str),
-}
-
-fn pieces(template: &str) -> Vec<Piece<'_>> {
-    let mut out = Vec::new();
-    let mut rest = template;
-    while let Some(start) = rest.find("${") {
-        let Some(length) = rest[start..].find('}') else {
-            break;
-        };
-        let (before, reference, after) = (
-            &rest[..start],
-            &rest[start + 2..start + length],
-            &rest[start + length + 1..],
-        );
-        let piece = match (reference.strip_prefix("env:"), reference.strip_prefix("secret:")) {
-            (Some(env), _) => match env.split_once(":-") {
-                Some((name, default)) => Piece::Env {
-                    name,
-                    default: Some(default),
-                },
-                None => Piece::Env {
-                    name: env,
-                    default: None,
-                },
-            },
-            (None, Some(secret)) => Piece::Secret(secret),
-            (None, None) => {
-                // No reference after all: the next one may begin inside of it.
-                out.push(Piece::Text(&rest[..start + 2]));
-                rest = &rest[start + 2..];
-                continue;
-            }
-        };
-        out.extend([Piece::Text(before), piece]);
-        rest = after;
-    }
-    out.push(Piece::Text(rest));
-    out
 }
 
 /// `~` alone or before a separator is the home folder.

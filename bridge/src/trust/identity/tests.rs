@@ -271,24 +271,6 @@ fn the_env_file_counts_by_content_where_there_is_one() {
     assert_eq!(with(without.clone(), Some(b"A=1")), with(without, None));
 }
 
-#[test]
-fn references_are_found_where_they_are_and_nowhere_else() {
-    assert_eq!(
-        pieces("a${env:X:-y}b${secret:Z}${other}${env:U"),
-        [
-            Piece::Text("a"),
-            Piece::Env {
-                name: "X",
-                default: Some("y")
-            },
-            Piece::Text("b"),
-            Piece::Secret("Z"),
-            Piece::Text("${"),
-            Piece::Text("other}${env:U"),
-        ]
-    );
-}
-
 /// Stored approvals and snapshots depend on it: another value needs another formula number.
 #[test]
 fn the_formula_is_what_it_was() {
