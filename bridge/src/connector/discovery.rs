@@ -11,6 +11,8 @@ use super::state::Cause;
 pub const MAX_PAGES: usize = 200;
 /// Most tools kept of one list.
 pub const MAX_TOOLS: usize = 5_000;
+/// Most of one list, in bytes: what fits into one frame fits into one page, but not two hundred times.
+pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// A complete list, as received.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -48,7 +50,8 @@ struct Page<'a> {
 
 /// Follows the cursors from the first page to the last. `page` gets the cursor and gives the JSON text of one result.
 ///
-/// Stops at a repeated cursor, follows an empty one once, keeps at most [`MAX_PAGES`] pages and [`MAX_TOOLS`] tools.
+/// Stops at a repeated cursor, follows an empty one once, keeps at most [`MAX_PAGES`] pages, [`MAX_TOOLS`] tools and
+/// [`MAX_BYTES`] bytes.
 ///
 /// # Errors
 /// The first page's failure, or a later one's: a list is complete or it is none.
@@ -61,6 +64,7 @@ where
     let mut texts: Vec<String> = Vec::new();
     let mut seen = HashSet::new();
     let mut cursor = None;
+    let mut bytes = 0;
     for number in 1.. {
         let text = page(cursor).await?;
         let read: Page<'_> = serde_json::from_str(&text)
@@ -72,6 +76,14 @@ where
             if list.items.len() == MAX_TOOLS {
                 list.remarks.push(format!(
                     "the list is longer than {MAX_TOOLS} tools; the rest is left out"
+                ));
+                return Ok(finish(list, &texts));
+            }
+            bytes += tool.get().len();
+            if bytes > MAX_BYTES {
+                list.remarks.push(format!(
+                    "the list is longer than {} MiB; the rest is left out",
+                    MAX_BYTES >> 20
                 ));
                 return Ok(finish(list, &texts));
             }
@@ -168,6 +180,23 @@ mod tests {
         .await
         .unwrap();
         assert_eq!((count, list.items.len()), (MAX_PAGES, MAX_PAGES));
+    }
+
+    #[tokio::test]
+    async fn pages_that_are_large_every_one_do_not_add_up_without_end() {
+        let large = "x".repeat(MAX_BYTES / 4);
+        let mut count = 0;
+        let list = read_all(|_| {
+            count += 1;
+            std::future::ready(Ok(format!(
+                r#"{{"tools":[{{"name":"t{count}","description":"{large}"}}],"nextCursor":"{count}"}}"#
+            )))
+        })
+        .await
+        .unwrap();
+        assert_eq!((count, list.items.len()), (4, 3));
+        assert!(list.text.len() <= MAX_BYTES);
+        assert_eq!(list.remarks, ["the list is longer than 16 MiB; the rest is left out"]);
     }
 
     #[tokio::test]
