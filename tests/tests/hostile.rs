@@ -309,6 +309,23 @@ fn a_missing_variable_or_secret_names_itself_and_starts_nothing() {
 }
 
 #[test]
+fn a_pipe_in_place_of_an_env_file_holds_up_its_own_connector_only() {
+    let home = Home::new();
+    let pipe = home.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let mut entry = Fake::new("ok").entry();
+    entry["envFile"] = json!(pipe);
+    let bridge = Daemon::serving(home, [("piped", entry), ("good", Fake::new("ok").entry())]);
+    bridge.wait_for_tool("mcp__good__echo");
+    let row = bridge.wait_for_status("piped", "error");
+    assert!(
+        row["error"].as_str().is_some_and(|error| error.contains("envFile")),
+        "{row}"
+    );
+}
+
+#[test]
 fn a_crash_loop_gives_up_and_is_tried_again_on_demand() {
     let home = Home::new();
     let fake = Fake::new("crash").option("say", "no").record(&home.record("fake"));

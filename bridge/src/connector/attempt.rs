@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     World,
     discovery::{self, RawTools},
+    env_file,
     fault::{self, cause_of_init_error, may_be_legacy},
     log::Log,
     process::{Child, Command, How},
@@ -361,9 +362,10 @@ async fn private_folder(world: &World, id: &ConnectorId) -> Result<PathBuf, Caus
 
 async fn from_file(path: &Path) -> Result<Vec<(String, String)>, Cause> {
     let unusable = |why: String| Cause::Entry(format!("The \"envFile\" {} cannot be used: {why}.", path.display()));
-    let text = tokio::fs::read_to_string(path)
+    let bytes = env_file::read(path)
         .await
         .map_err(|error| unusable(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| unusable("it is not UTF-8 text".to_owned()))?;
     config::parse_env_file(&text).map_err(|error| unusable(error.to_string()))
 }
 

@@ -5,6 +5,7 @@
 
 mod attempt;
 mod discovery;
+mod env_file;
 mod fault;
 pub mod log;
 pub mod process;

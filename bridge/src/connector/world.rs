@@ -18,6 +18,7 @@ use tokio::{
 use super::{
     attempt::{self, Listed},
     discovery::RawTools,
+    env_file,
     log::{Log, LogWriter},
     process::Spawner,
     program::{self, Programs},
@@ -66,7 +67,7 @@ impl World {
         let env_file = match &entry.launch {
             Launch::Stdio(StdioLaunch {
                 env_file: Some(path), ..
-            }) => tokio::fs::read(expand_home(path, &self.person_home)).await.ok(),
+            }) => env_file::read(expand_home(path, &self.person_home).as_ref()).await.ok(),
             Launch::Stdio(_) | Launch::Http(_) => None,
         };
         LaunchIdentity::of(
