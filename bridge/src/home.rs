@@ -105,6 +105,12 @@ impl Home {
         self.connect_folder().join("logs")
     }
 
+    /// Which programs run, for the next bridge to end them if this one cannot. Not in the run folder, where a connector
+    /// may be called like it.
+    pub fn children_file(&self) -> PathBuf {
+        self.connect_folder().join("children.json")
+    }
+
     /// What an upstream wrote to stderr.
     pub fn log_of(&self, id: &ConnectorId) -> PathBuf {
         self.logs_folder().join(format!("{id}.log"))

@@ -158,7 +158,7 @@ impl BridgeHandle {
 
 fn open_world(options: &BridgeOptions, home: &Home, person_home: PathBuf) -> Result<Arc<World>, StartError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let children = home.run_folder().join("children.json");
+    let children = home.children_file();
     let swept = process::sweep(&children);
     if swept.killed > 0 {
         tracing::info!(

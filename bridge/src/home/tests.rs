@@ -49,6 +49,15 @@ fn our_folders_are_closed_to_everybody_else_also_when_they_were_open() {
     }
 }
 
+#[test]
+fn no_connector_s_folder_lies_where_the_list_of_running_programs_is() {
+    let (_keep, home) = home();
+    let list = home.children_file();
+    let name = list.file_name().and_then(|name| name.to_str()).unwrap();
+    assert_ne!(home.run_folder_of(&ConnectorId::parse(name).unwrap()), list);
+    assert_eq!(list.parent(), Some(home.connect_folder().as_path()));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_shared_folder_is_refused_and_left_as_it_is() {

@@ -100,7 +100,7 @@ struct Request {
 }
 
 impl Spawner {
-    /// Starts the thread. `home` tells bridges apart in markers; `registry` is `connect/run/children.json`, which
+    /// Starts the thread. `home` tells bridges apart in markers; `registry` is `connect/children.json`, which
     /// [`sweep`] must have read before.
     ///
     /// # Errors
