@@ -20,6 +20,9 @@ pub struct Limits {
     pub connections: usize,
     /// More of them, on which only a sign-in may come back.
     pub callback_connections: usize,
+    /// Connections of other users on the loopback port at once. They are only told that it is not theirs, and get
+    /// places of their own so that they cannot take the person's.
+    pub stranger_connections: usize,
     /// Connections on the local socket at once.
     pub socket_connections: usize,
 }
@@ -34,6 +37,7 @@ impl Default for Limits {
             drain: Duration::from_secs(1),
             connections: 512,
             callback_connections: 16,
+            stranger_connections: 16,
             socket_connections: 64,
         }
     }

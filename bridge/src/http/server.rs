@@ -153,8 +153,7 @@ struct House {
 impl House {
     async fn accept_tcp(&self, listener: TcpListener, address: SocketAddr) {
         let lookup = PeerLookup::for_listener(address);
-        let places = Arc::new(Semaphore::new(self.limits.connections));
-        let spare = Arc::new(Semaphore::new(self.limits.callback_connections));
+        let places = Places::new(&self.limits);
         loop {
             let accepted = tokio::select! {
                 () = self.closing.cancelled() => return,
@@ -168,12 +167,13 @@ impl House {
                     continue;
                 }
             };
-            let Some((place, lane)) = take_place(&places, &spare) else {
+            let peer = peer_of(&stream, from, lookup);
+            let Some((place, lane)) = places.take(peer) else {
                 continue;
             };
             let visit = Visit {
                 door: Door::Port(address.port()),
-                peer: peer_of(&stream, from, lookup),
+                peer,
                 lane,
                 caller: Caller::WalkIn,
             };
@@ -238,11 +238,32 @@ impl House {
     }
 }
 
-fn take_place(places: &Arc<Semaphore>, spare: &Arc<Semaphore>) -> Option<(OwnedSemaphorePermit, Lane)> {
-    let place = |from: &Arc<Semaphore>| from.clone().try_acquire_owned().ok();
-    place(places)
-        .map(|place| (place, Lane::Whole))
-        .or_else(|| place(spare).map(|place| (place, Lane::CallbackOnly)))
+/// How many more connections on the loopback port there may be.
+struct Places {
+    whole: Arc<Semaphore>,
+    callback: Arc<Semaphore>,
+    strangers: Arc<Semaphore>,
+}
+
+impl Places {
+    fn new(limits: &Limits) -> Self {
+        Self {
+            whole: Arc::new(Semaphore::new(limits.connections)),
+            callback: Arc::new(Semaphore::new(limits.callback_connections)),
+            strangers: Arc::new(Semaphore::new(limits.stranger_connections)),
+        }
+    }
+
+    /// A place for a connection of this peer, if one is left.
+    fn take(&self, peer: Peer) -> Option<(OwnedSemaphorePermit, Lane)> {
+        let place = |from: &Arc<Semaphore>| from.clone().try_acquire_owned().ok();
+        match peer {
+            Peer::Stranger => place(&self.strangers).map(|place| (place, Lane::Whole)),
+            Peer::Owner | Peer::Unknown => place(&self.whole)
+                .map(|place| (place, Lane::Whole))
+                .or_else(|| place(&self.callback).map(|place| (place, Lane::CallbackOnly))),
+        }
+    }
 }
 
 fn peer_of(stream: &TcpStream, from: SocketAddr, lookup: PeerLookup) -> Peer {

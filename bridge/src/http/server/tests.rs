@@ -334,3 +334,22 @@ async fn another_user_is_refused_on_every_request() {
     assert_eq!(server.ask(get("/healthz")).await.status, 200);
     server.stop().await;
 }
+
+#[test]
+fn other_users_cannot_take_the_person_s_places() {
+    let places = Places::new(&Limits {
+        connections: 1,
+        callback_connections: 1,
+        stranger_connections: 2,
+        ..Limits::default()
+    });
+    let strangers: Vec<_> = std::iter::from_fn(|| places.take(Peer::Stranger)).collect();
+    assert_eq!(strangers.len(), 2);
+    let (_place, lane) = places.take(Peer::Owner).unwrap();
+    assert_eq!(lane, Lane::Whole);
+    let (_spare, lane) = places.take(Peer::Unknown).unwrap();
+    assert_eq!(lane, Lane::CallbackOnly);
+    assert!(places.take(Peer::Owner).is_none());
+    drop(strangers);
+    assert!(places.take(Peer::Stranger).is_some());
+}
