@@ -42,15 +42,24 @@ impl PeerLookup {
         if !self.works {
             return Peer::Unknown;
         }
-        match sock_diag::find(peer, local) {
-            Ok(socket) if socket.inode != 0 && socket.uid == our_uid() => Peer::Owner,
-            // Without an inode nobody holds the socket any more, and its user reads as 0.
-            Ok(_) | Err(rustix::io::Errno::NOENT) => Peer::Stranger,
-            Err(error) => {
-                tracing::warn!("the user behind {peer} could not be looked up: {error}");
-                Peer::Unknown
-            }
+        let found = sock_diag::find(peer, local);
+        if let Err(error) = &found
+            && *error != rustix::io::Errno::NOENT
+        {
+            tracing::warn!("the user behind {peer} could not be looked up and is refused: {error}");
         }
+        judge(found.map(|socket| (socket.uid, socket.inode)))
+    }
+}
+
+/// What an answer of a lookup that works says, as user id and inode. One that fails now and then (no files left, say)
+/// must not let everybody in meanwhile.
+#[cfg(target_os = "linux")]
+fn judge(found: Result<(u32, u32), rustix::io::Errno>) -> Peer {
+    match found {
+        Ok((uid, inode)) if inode != 0 && uid == our_uid() => Peer::Owner,
+        // Without an inode nobody holds the socket any more, and its user reads as 0.
+        Ok(_) | Err(_) => Peer::Stranger,
     }
 }
 
@@ -213,6 +222,21 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+
+    #[test]
+    fn a_lookup_that_fails_lets_nobody_in() {
+        let us = our_uid();
+        assert_eq!(judge(Ok((us, 1))), Peer::Owner);
+        for nobody in [
+            Ok((us, 0)),
+            Ok((us + 1, 1)),
+            Err(rustix::io::Errno::NOENT),
+            Err(rustix::io::Errno::MFILE),
+            Err(rustix::io::Errno::AGAIN),
+        ] {
+            assert_eq!(judge(nobody), Peer::Stranger, "{nobody:?}");
+        }
+    }
 
     #[test]
     fn our_own_connection_is_the_owners_and_a_closed_or_unknown_one_nobodys() {
