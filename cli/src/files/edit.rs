@@ -2,7 +2,10 @@
 
 use similar::TextDiff;
 
-use super::root::{Refusal, quoted};
+use super::{
+    root::{Refusal, quoted},
+    walk::{GivenUp, NOBODY_WAITS},
+};
 
 /// Longest diff that is handed back, in bytes.
 const MAX_DIFF: usize = 200_000;
@@ -20,10 +23,13 @@ pub(crate) struct Edit<'a> {
 /// The text after all edits, each applied to what the ones before it left. An edit replaces the first place that is
 /// exactly its old text; where there is none, the first run of lines that differs from it only in the whitespace
 /// around lines, keeping the indentation found there. Line ends stay as the file has them.
-pub(crate) fn apply(text: &str, edits: &[Edit<'_>]) -> Result<String, Refusal> {
+pub(crate) fn apply(text: &str, edits: &[Edit<'_>], given_up: GivenUp<'_>) -> Result<String, Refusal> {
     let line_end = LineEnd::of(text);
     let mut now = line_end.to_lf(text);
     for (i, edit) in edits.iter().enumerate() {
+        if given_up() {
+            return Err(format!("{NOBODY_WAITS} Nothing was changed."));
+        }
         let (old, new) = (line_end.to_lf(edit.old), line_end.to_lf(edit.new));
         if old.is_empty() {
             return Err(format!(
@@ -137,7 +143,7 @@ mod tests {
     use super::*;
 
     fn one(text: &str, old: &str, new: &str) -> Result<String, Refusal> {
-        apply(text, &[Edit { old, new }])
+        apply(text, &[Edit { old, new }], &|| false)
     }
 
     #[test]
@@ -149,7 +155,7 @@ mod tests {
     #[test]
     fn later_edits_see_what_earlier_ones_left() {
         let edits = [Edit { old: "a", new: "b" }, Edit { old: "b", new: "c" }];
-        assert_eq!(apply("a", &edits).unwrap(), "c");
+        assert_eq!(apply("a", &edits, &|| false).unwrap(), "c");
     }
 
     #[test]
@@ -171,10 +177,23 @@ mod tests {
     #[test]
     fn an_edit_that_does_not_apply_names_itself_and_changes_nothing() {
         let edits = [Edit { old: "a", new: "b" }, Edit { old: "nope", new: "" }];
-        let refusal = apply("a", &edits).unwrap_err();
+        let refusal = apply("a", &edits, &|| false).unwrap_err();
         assert!(refusal.contains("Edit 2") && refusal.contains("nope"), "{refusal}");
         assert!(one("a", "", "b").unwrap_err().contains("empty oldText"));
         assert!(one("a\n\n\nb", " \n ", "x").is_err());
+    }
+
+    #[test]
+    fn edits_without_end_stop_when_nobody_waits() {
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let given_up = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 2;
+        let edits: Vec<_> = (0..1_000_000).map(|_| Edit { old: "a", new: "a" }).collect();
+        assert!(
+            apply("a", &edits, &given_up)
+                .unwrap_err()
+                .contains("Nothing was changed")
+        );
+        assert_eq!(asked.into_inner(), 3);
     }
 
     #[test]

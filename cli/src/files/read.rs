@@ -6,7 +6,10 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use cap_std::fs::File;
 use rmcp::model::{ContentBlock, ResourceContents};
 
-use super::root::{Refusal, Root, quoted};
+use super::{
+    root::{Refusal, Root, quoted},
+    walk::{GivenUp, NOBODY_WAITS},
+};
 
 /// Most that one answer carries, in bytes of the file.
 pub(crate) const MAX_READ: u64 = 10 * 1024 * 1024;
@@ -54,20 +57,23 @@ pub(crate) fn text(root: &Root, given: &str, lines: Lines) -> Result<String, Ref
     fits(text, given)
 }
 
-/// Several files' texts under their paths; one that cannot be read takes no other along.
-pub(crate) fn several(root: &Root, paths: &[String]) -> Result<String, Refusal> {
+/// Several files' texts under their paths; one that cannot be read takes no other along. What no longer fits is not read.
+pub(crate) fn several(root: &Root, paths: &[String], given_up: GivenUp<'_>) -> Result<String, Refusal> {
     let mut out = String::new();
-    let mut left = MAX_READ as usize;
+    let mut left = MAX_READ;
     for (i, path) in paths.iter().enumerate() {
+        if given_up() {
+            return Err(NOBODY_WAITS.to_owned());
+        }
         if i > 0 {
             out.push_str("\n---\n");
         }
-        match text(root, path, Lines::All) {
-            Ok(text) if text.len() <= left => {
-                left -= text.len();
+        match text_up_to(root, path, left) {
+            Ok(Some(text)) => {
+                left -= text.len() as u64;
                 out.push_str(&format!("{path}:\n{text}\n"));
             }
-            Ok(_) => out.push_str(&format!(
+            Ok(None) => out.push_str(&format!(
                 "{path}: Error - the files before it fill this answer ({} MiB): read it by itself.",
                 MAX_READ >> 20
             )),
@@ -75,6 +81,17 @@ pub(crate) fn several(root: &Root, paths: &[String]) -> Result<String, Refusal> 
         }
     }
     fits(out, "these files")
+}
+
+/// A whole file's text, or `None` where it is longer than `most` bytes but could be read by itself.
+fn text_up_to(root: &Root, given: &str, most: u64) -> Result<Option<String>, Refusal> {
+    let (_, metadata) = root.open_file(&root.inside(given)?, given)?;
+    if (most + 1..=MAX_READ).contains(&metadata.len()) {
+        return Ok(None);
+    }
+    let text = text(root, given, Lines::All)?;
+    // It may have grown meanwhile.
+    Ok((text.len() as u64 <= most).then_some(text))
 }
 
 /// A file's bytes as the block that suits its kind.
@@ -315,8 +332,30 @@ mod tests {
     #[test]
     fn one_unreadable_file_takes_no_other_along() {
         let (_dir, root) = with(b"hello");
-        let answer = several(&root, &["gone".to_owned(), "f".to_owned(), "../x".to_owned()]).unwrap();
+        let answer = several(&root, &["gone".to_owned(), "f".to_owned(), "../x".to_owned()], &|| {
+            false
+        })
+        .unwrap();
         assert!(answer.contains("f:\nhello\n"), "{answer}");
         assert_eq!(answer.matches("Error - ").count(), 2, "{answer}");
+    }
+
+    #[test]
+    fn files_that_no_longer_fit_are_not_read_and_nobody_s_answer_is_not_made() {
+        let (dir, root) = with(&vec![b'x'; MAX_READ as usize - 1]);
+        // Only whoever reads it sees that it is no text.
+        fs::write(dir.path().join("g"), [0xff; 2]).unwrap();
+        let paths = |count| [vec!["f".to_owned()], vec!["g".to_owned(); count]].concat();
+        let answer = several(&root, &paths(2), &|| false).unwrap();
+        assert_eq!(
+            answer.matches("fill this answer").count(),
+            2,
+            "{}",
+            &answer[MAX_READ as usize..]
+        );
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let given_up = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 2;
+        assert!(several(&root, &paths(1_000_000), &given_up).is_err());
+        assert_eq!(asked.into_inner(), 3);
     }
 }

@@ -105,7 +105,7 @@ impl Files {
             Call::ReadMultipleFiles(args) if args.paths.is_empty() => {
                 Err("paths is empty: give at least one file.".to_owned())
             }
-            Call::ReadMultipleFiles(args) => read::several(root, &args.paths).map(text),
+            Call::ReadMultipleFiles(args) => read::several(root, &args.paths, given_up).map(text),
             Call::WriteFile(args) => {
                 let _changing = self.change();
                 let written = write::target(root, &args.path)?.write(root, &args.path, args.content.as_bytes())?;
@@ -116,7 +116,7 @@ impl Files {
                 let size = look::size_text(args.content.len() as u64);
                 Ok(text(format!("{what} {} ({size}).", one_line(&args.path))))
             }
-            Call::EditFile(args) => self.edit(&args).map(text),
+            Call::EditFile(args) => self.edit(&args, given_up).map(text),
             Call::CreateDirectory(args) => {
                 let _changing = self.change();
                 Ok(text(match write::create_directory(root, &args.path)? {
@@ -150,7 +150,7 @@ impl Files {
         }
     }
 
-    fn edit(&self, args: &EditFile) -> Result<String, Refusal> {
+    fn edit(&self, args: &EditFile, given_up: GivenUp<'_>) -> Result<String, Refusal> {
         if args.edits.is_empty() {
             return Err("edits is empty: give at least one {\"oldText\", \"newText\"}.".to_owned());
         }
@@ -165,7 +165,7 @@ impl Files {
                 new: &e.new_text,
             })
             .collect();
-        let new = edit::apply(&old, &edits)?;
+        let new = edit::apply(&old, &edits, given_up)?;
         if new == old {
             return Ok(format!(
                 "Nothing to change in {}: it says all of this already.",

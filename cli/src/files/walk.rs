@@ -17,7 +17,10 @@ const MAX_VISITED: usize = 1_000_000;
 /// Deepest folder below the one asked for.
 const MAX_DEPTH: usize = 64;
 
-/// Asked between entries: true when nobody waits for the answer any more.
+/// What a call is told that nobody waits for.
+pub(crate) const NOBODY_WAITS: &str = "This was called off: call again to have it done.";
+
+/// Asked between steps: true when nobody waits for the answer any more.
 pub(crate) type GivenUp<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Everything below a folder as JSON, names sorted.
@@ -112,6 +115,9 @@ impl<'a> Walk<'a> {
     fn new(exclude: &[String], given_up: GivenUp<'a>) -> Result<Self, Refusal> {
         let mut globs = Vec::new();
         for pattern in exclude {
+            if given_up() {
+                return Err(NOBODY_WAITS.to_owned());
+            }
             globs.push(glob(pattern)?);
             if !pattern.contains('*') {
                 globs.push(glob(&format!("**/{pattern}"))?);
@@ -309,6 +315,16 @@ mod tests {
                 .unwrap_err()
                 .contains("cannot be used")
         );
+    }
+
+    #[test]
+    fn patterns_without_end_stop_when_nobody_waits() {
+        let (_dir, root) = sample();
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let given_up = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 2;
+        let exclude = vec!["*".to_owned(); 1_000_000];
+        assert!(search(&root, ".", "x", &exclude, &given_up).is_err());
+        assert_eq!(asked.into_inner(), 3);
     }
 
     #[test]
