@@ -163,9 +163,22 @@ pub(crate) fn complain(text: &str) {
     let _ = writeln!(err, "neuron-connectd: {}", screen.text(text));
 }
 
-/// Prints a JSON body for a program.
+/// Prints a JSON body for a program, which a person may well look at.
 pub(crate) fn print_json(body: &Value) {
-    print(&body.to_string());
+    print(&escaped(body));
+}
+
+/// JSON escapes most control characters itself; a terminal also acts on those above U+007E.
+fn escaped(body: &Value) -> String {
+    let mut out = String::new();
+    for c in body.to_string().chars() {
+        match c {
+            // They only stand inside texts.
+            '\u{7f}'..='\u{9f}' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            _ => out.push(c),
+        }
+    }
+    out
 }
 
 /// Without what a terminal would act on or hide.
@@ -221,6 +234,14 @@ mod tests {
             ],
             vec![Cell::new(Tone::Bad, "a-much-longer-name"), Cell::plain("ünï")],
         ]
+    }
+
+    #[test]
+    fn json_holds_no_character_that_a_terminal_acts_on_and_says_the_same() {
+        let body = serde_json::json!({"k\u{9b}": "a\u{1b}[2J\u{9b}31m\u{7f}ü\n"});
+        let text = escaped(&body);
+        assert!(!text.chars().any(char::is_control), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), body);
     }
 
     #[test]
