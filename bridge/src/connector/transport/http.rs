@@ -143,7 +143,7 @@ impl StreamableHttpClient for HttpClient {
                 custom_headers,
             )?)
             .json(&message);
-        let response = request.send().await.map_err(StreamableHttpError::Client)?;
+        let response = request.send().await.map_err(client_error)?;
         let status = response.status();
         refuse_unauthorized(status, response.headers())?;
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
@@ -203,14 +203,11 @@ impl StreamableHttpClient for HttpClient {
             auth_header.as_deref(),
             custom_headers,
         )?);
-        let response = request.send().await.map_err(StreamableHttpError::Client)?;
+        let response = request.send().await.map_err(client_error)?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Ok(());
         }
-        response
-            .error_for_status()
-            .map(drop)
-            .map_err(StreamableHttpError::Client)
+        response.error_for_status().map(drop).map_err(client_error)
     }
 
     async fn get_stream(
@@ -244,7 +241,7 @@ impl StreamableHttpClient for HttpClient {
             .get(uri.as_ref())
             .header(header::ACCEPT, "text/event-stream")
             .headers(headers);
-        let response = request.send().await.map_err(StreamableHttpError::Client)?;
+        let response = request.send().await.map_err(client_error)?;
         let status = response.status();
         if status == StatusCode::METHOD_NOT_ALLOWED {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
@@ -253,7 +250,7 @@ impl StreamableHttpClient for HttpClient {
         if let Some(error) = overloaded(status, response.headers()) {
             return Err(error.into());
         }
-        let response = response.error_for_status().map_err(StreamableHttpError::Client)?;
+        let response = response.error_for_status().map_err(client_error)?;
         match content_kind(response.headers()) {
             ContentKind::EventStream => {
                 Ok(self.carry_events(read_events(response.bytes_stream(), max_sse_event_size), None))
@@ -450,6 +447,11 @@ fn header_text(headers: &HeaderMap, name: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// The SDK logs errors, and a URL's query may be secret.
+fn client_error(error: reqwest::Error) -> Error {
+    StreamableHttpError::Client(error.without_url())
+}
+
 enum ContentKind {
     Json,
     EventStream,
@@ -483,7 +485,7 @@ async fn read_whole(response: reqwest::Response, limit: usize) -> Result<Whole, 
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(StreamableHttpError::Client)?;
+        let chunk = chunk.map_err(client_error)?;
         if chunk.len() > limit - body.len() {
             return Ok(Whole::TooLarge);
         }
@@ -494,6 +496,8 @@ async fn read_whole(response: reqwest::Response, limit: usize) -> Result<Whole, 
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
     use super::*;
 
     #[test]
@@ -507,6 +511,38 @@ mod tests {
         }
         for url in ["http://127.0.0.1:9/mcp", "https://example.com/mcp", "http://[::1]:1/"] {
             assert!(HttpClient::new(&Url::parse(url).unwrap()).is_ok(), "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn no_error_names_the_address_whose_query_may_be_secret() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut head = [0; 4096];
+                let _ = stream.read(&mut head).await.unwrap();
+                let refusal = b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+                stream.write_all(refusal).await.unwrap();
+            }
+        });
+        let url = format!("http://{address}/mcp?key=SENTINEL");
+        let client = HttpClient::new(&Url::parse(&url).unwrap()).unwrap();
+        let ask = async |uri: &str| {
+            let deleted = client
+                .delete_session(uri.into(), "s".into(), None, HashMap::new())
+                .await;
+            let streamed = client.get_stream(uri.into(), None, None, None, HashMap::new()).await;
+            [deleted.unwrap_err(), streamed.err().unwrap()]
+        };
+        let answered = ask(&url).await;
+        server.abort();
+        let _ = server.await;
+        let unreachable = ask(&url).await;
+        for error in answered.iter().chain(&unreachable) {
+            let told = format!("{error} {error:?}");
+            assert!(!told.contains("SENTINEL"), "{told}");
         }
     }
 }

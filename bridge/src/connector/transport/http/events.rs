@@ -29,7 +29,7 @@ pub(super) fn read_events(
             _ if meter.over => None,
             Ok(chunk) if meter.take(&chunk) => Some(Ok(chunk)),
             Ok(_) => Some(Err(BytesError::TooLarge(limit))),
-            Err(error) => Some(Err(BytesError::Http(error))),
+            Err(error) => Some(Err(BytesError::Http(error.without_url()))),
         };
         std::future::ready(out)
     });
