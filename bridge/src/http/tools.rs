@@ -14,7 +14,7 @@ use super::{
 use crate::{
     error::{ApiError, Code},
     ids::ExposedName,
-    tools::{self, ListQuery, Rendered, ToolList},
+    tools::{self, Found, ListQuery, Rendered, ToolList},
 };
 
 #[derive(Deserialize)]
@@ -116,5 +116,5 @@ pub(super) async fn auto_approved<A: Api>(State(routes): State<Routes<A>>) -> Re
 }
 
 fn is_listed(list: &ToolList, name: &ExposedName) -> bool {
-    list.tools.iter().any(|tool| tool.exposed == *name)
+    matches!(list.find(name.as_str()), Some(Found::Listed(_)))
 }
