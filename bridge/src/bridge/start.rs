@@ -140,12 +140,15 @@ impl BridgeHandle {
         owner.apply(first).await;
         owner.publish();
         let handle = Self { inner };
+        let spawner = owner.world.spawner.clone();
+        let kin = http::Kin::new(move |pid| spawner.is_kin(pid));
         owner.http.spawn(http::serve(
             handle.clone(),
             ServeOptions {
                 port,
                 lock,
                 socket_caller: options.socket_caller,
+                kin,
                 limits: Limits::default(),
             },
             api,

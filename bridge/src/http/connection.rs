@@ -150,6 +150,12 @@ impl Client {
                     "This API belongs to another user of this computer. Start Neuron Connect under your own account.",
                 ));
             }
+            Peer::Connector => {
+                return Err(ApiError::new(
+                    Code::PeerNotOwner,
+                    "A connector's own program may not use this socket.",
+                ));
+            }
         }
         match self.visit.lane {
             Lane::CallbackOnly if head.method != Method::GET || head.uri.path() != gate::CALLBACK_PATH => {

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Limits, ServeOptions,
     api::{Answer, Api},
+    peer::Kin,
     routes,
     server::serve_router,
 };
@@ -305,6 +306,7 @@ impl Running {
             port: 0,
             lock: lock.clone(),
             socket_caller: Caller::Owner,
+            kin: Kin::new(|_| false),
             limits,
         };
         let task = tokio::spawn(serve_router(router, options, state, shutdown.clone()));

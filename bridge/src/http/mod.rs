@@ -27,4 +27,5 @@ mod fake;
 mod negative;
 
 pub use limits::Limits;
+pub use peer::Kin;
 pub use server::{ServeOptions, serve};

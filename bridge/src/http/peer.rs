@@ -1,9 +1,10 @@
-//! Whose program is at the other end of a connection, by user id.
+//! Whose program is at the other end of a connection: by user id, over the local socket also by process.
 //!
 //! One exact lookup per connection. Knows nothing of what the peer may do.
 
 #[cfg(target_os = "linux")]
 use std::net::{IpAddr, SocketAddr};
+use std::{fmt, sync::Arc};
 
 /// What is known about the peer's user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,8 +13,26 @@ pub(super) enum Peer {
     Owner,
     /// Another user. Also a peer that is gone already, which could have been anybody's.
     Stranger,
+    /// A connector's program, or one that it started, of the user this bridge runs as.
+    Connector,
     /// The system cannot tell.
     Unknown,
+}
+
+/// Tells by its id whether a process belongs to a connector.
+#[derive(Clone)]
+pub struct Kin(Arc<dyn Fn(u32) -> bool + Send + Sync>);
+
+impl Kin {
+    pub fn new(is_kin: impl Fn(u32) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(is_kin))
+    }
+}
+
+impl fmt::Debug for Kin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kin")
+    }
 }
 
 /// Looks up the users behind loopback connections.
@@ -75,11 +94,15 @@ impl PeerLookup {
     }
 }
 
-/// The user of a local socket's peer, which the system always knows.
+/// The user and process of a local socket's peer, which the system always knows.
 #[cfg(unix)]
-pub(super) fn of_socket(stream: &tokio::net::UnixStream) -> Peer {
+pub(super) fn of_socket(stream: &tokio::net::UnixStream, kin: &Kin) -> Peer {
     match stream.peer_cred() {
-        Ok(peer) if peer.uid() == our_uid() => Peer::Owner,
+        Ok(peer) if peer.uid() == our_uid() => match peer.pid().and_then(|pid| u32::try_from(pid).ok()) {
+            Some(pid) if (kin.0)(pid) => Peer::Connector,
+            // A system that tells no process tells no connector's either.
+            Some(_) | None => Peer::Owner,
+        },
         Ok(_) | Err(_) => Peer::Stranger,
     }
 }

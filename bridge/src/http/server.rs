@@ -17,7 +17,7 @@ use super::{
     connection::{self, Lane, Visit},
     gate::Door,
     limits::Limits,
-    peer::{Peer, PeerLookup},
+    peer::{Kin, Peer, PeerLookup},
     port, routes,
 };
 use crate::{
@@ -35,6 +35,8 @@ pub struct ServeOptions {
     pub lock: Arc<HomeLock>,
     /// Whom the local socket's clients count as.
     pub socket_caller: Caller,
+    /// Whom the local socket is closed to.
+    pub kin: Kin,
     pub limits: Limits,
 }
 
@@ -98,7 +100,7 @@ pub(super) async fn serve_router(
     #[cfg(unix)]
     let socket_clients = async {
         if let Some(socket) = &socket {
-            house.accept_local(socket, &options.socket_caller).await;
+            house.accept_local(socket, &options).await;
         }
     };
     #[cfg(not(unix))]
@@ -184,7 +186,7 @@ impl House {
     }
 
     #[cfg(unix)]
-    async fn accept_local(&self, socket: &local::Socket, caller: &Caller) {
+    async fn accept_local(&self, socket: &local::Socket, options: &ServeOptions) {
         let places = Arc::new(Semaphore::new(self.limits.socket_connections));
         loop {
             let place = tokio::select! {
@@ -200,9 +202,9 @@ impl House {
                 Ok(stream) => {
                     let visit = Visit {
                         door: Door::Socket,
-                        peer: super::peer::of_socket(&stream),
+                        peer: super::peer::of_socket(&stream, &options.kin),
                         lane: Lane::Whole,
-                        caller: caller.clone(),
+                        caller: options.socket_caller.clone(),
                     };
                     self.welcome(stream, visit, place);
                 }
@@ -259,7 +261,7 @@ impl Places {
         let place = |from: &Arc<Semaphore>| from.clone().try_acquire_owned().ok();
         match peer {
             Peer::Stranger => place(&self.strangers).map(|place| (place, Lane::Whole)),
-            Peer::Owner | Peer::Unknown => place(&self.whole)
+            Peer::Owner | Peer::Connector | Peer::Unknown => place(&self.whole)
                 .map(|place| (place, Lane::Whole))
                 .or_else(|| place(&self.callback).map(|place| (place, Lane::CallbackOnly))),
         }

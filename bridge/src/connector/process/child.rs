@@ -121,6 +121,10 @@ enum Hold {
 }
 
 impl Held {
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// Kills the whole group, if its id is still ours.
     pub(super) fn kill_group(&self) {
         self.signal(libc::SIGKILL);

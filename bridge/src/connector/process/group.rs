@@ -66,6 +66,25 @@ pub(super) mod table {
         })
     }
 
+    /// Where a process comes from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(in super::super) struct Lineage {
+        pub parent: u32,
+        pub group: u32,
+        pub session: u32,
+    }
+
+    pub(in super::super) fn lineage(pid: u32) -> Option<Lineage> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, rest) = stat.rsplit_once(')')?;
+        let mut fields = rest.split_whitespace().skip(1).map(|field| field.parse().ok());
+        Some(Lineage {
+            parent: fields.next()??,
+            group: fields.next()??,
+            session: fields.next()??,
+        })
+    }
+
     /// proc_pid_stat(5): the name in brackets may hold anything, so fields count from the last bracket.
     fn parse_stat(pid: u32, stat: &str) -> Option<Process> {
         let (_, rest) = stat.rsplit_once(')')?;

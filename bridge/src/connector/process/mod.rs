@@ -30,6 +30,10 @@ use registry::Registry;
 /// The environment variable by which our children are known. Its value is `<home>:<random>`.
 pub const MARKER: &str = "NEURON_CONNECT_CHILD";
 
+/// Ancestors that are looked at; a deeper tree is nobody's.
+#[cfg(target_os = "linux")]
+const MOST_ANCESTORS: usize = 64;
+
 /// What to run. Nothing is expanded, no shell is involved.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Command {
@@ -150,6 +154,41 @@ impl Spawner {
     /// How many children are not reaped yet.
     pub fn running_count(&self) -> usize {
         self.running().children.len()
+    }
+
+    /// Whether a process is a child or was started by one: it carries the marker, or it or one of its ancestors is in a
+    /// child's session or group. True also for one that is gone, whose descendants can be anybody's.
+    ///
+    /// Misses a process that was meant to be missed: one that left its session, its parents and its environment.
+    #[cfg(target_os = "linux")]
+    pub fn is_kin(&self, pid: u32) -> bool {
+        use group::table::{lineage, variable};
+
+        let prefix = format!("{}:", self.shared.home);
+        let children: Vec<u32> = self.running().children.values().map(|child| child.pid()).collect();
+        let Some(mut now) = lineage(pid) else {
+            return true;
+        };
+        let carries = |pid| variable(pid, MARKER).is_some_and(|marker| marker.starts_with(prefix.as_bytes()));
+        if carries(pid) {
+            return true;
+        }
+        for _ in 0..MOST_ANCESTORS {
+            if children.contains(&now.session) || children.contains(&now.group) {
+                return true;
+            }
+            match lineage(now.parent) {
+                Some(parent) => now = parent,
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// Not implemented for this system: nobody is known to be.
+    #[cfg(not(target_os = "linux"))]
+    pub fn is_kin(&self, _pid: u32) -> bool {
+        false
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, Running> {

@@ -370,3 +370,30 @@ async fn a_child_that_was_only_announced_is_found_by_its_marker() {
     assert_eq!(swept.killed, 1);
     assert!(!orphan.wait().unwrap().success());
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_a_child_starts_is_known_as_its_kin_and_others_are_not() {
+    let home = Home::new();
+    let script = "env -i sleep 60 & a=$!; env -i setsid sleep 60 & b=$!; setsid sleep 60 & echo $$ $a $b $!; wait";
+    let mut child = home.spawner.spawn(shell(script)).await.unwrap();
+    let mut io = child.take_io().unwrap();
+    let pids = pids(&mut io).await;
+    for pid in &pids {
+        assert!(home.spawner.is_kin(*pid), "{pid} of {pids:?}");
+    }
+    let mut stranger = StdCommand::new("sleep").arg("60").spawn().unwrap();
+    assert!(!home.spawner.is_kin(stranger.id()));
+    assert!(!home.spawner.is_kin(std::process::id()));
+    stranger.kill().unwrap();
+    let gone = stranger.id();
+    stranger.wait().unwrap();
+    assert!(
+        home.spawner.is_kin(gone),
+        "whoever holds its connection now is not known"
+    );
+    for pid in pids {
+        group::signal_group(pid, libc::SIGKILL);
+    }
+    child.stop().await;
+}

@@ -228,6 +228,7 @@ async fn a_taken_port_is_told_with_its_holder_and_used_as_soon_as_it_is_free() {
         port,
         lock: lock.clone(),
         socket_caller: Caller::Owner,
+        kin: Kin::new(|_| false),
         limits: Limits::default(),
     };
     let task = tokio::spawn(serve_router(Router::new(), options, state, shutdown.clone()));
@@ -257,6 +258,7 @@ async fn shutting_down_does_not_wait_for_a_taken_port() {
         port: taken.local_addr().unwrap().port(),
         lock,
         socket_caller: Caller::WalkIn,
+        kin: Kin::new(|_| false),
         limits: Limits::default(),
     };
     let task = tokio::spawn(serve_router(Router::new(), options, state, shutdown.clone()));
