@@ -99,7 +99,7 @@ icons: system ## draw all icons from icons/icon.svg
 
 .PHONY: bench-quick
 bench-quick: setup ## a short measurement of the bridge's own cost
-	cargo build --release --locked --package neuron-connectd
+	cargo build --release --locked --package neuron-connectd --package neuron-tests --bins
 	cargo run --release --locked --package neuron-bench -- quick
 
 .PHONY: package

@@ -191,8 +191,8 @@ pub fn discover(home: &Home) -> Option<ApiFile> {
 /// `connect/api.json`: how to reach the bridge that runs here. Nothing in it is secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiFile {
-    /// The loopback port that is bound.
-    pub port: u16,
+    /// The loopback port; `None` while somebody else holds it, whom nobody may take for us.
+    pub port: Option<u16>,
     pub pid: u32,
     /// Of the program that runs.
     pub version: String,

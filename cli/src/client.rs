@@ -26,7 +26,8 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// What a running bridge says about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Running {
-    pub(crate) port: u16,
+    /// `None` while another program holds the port.
+    pub(crate) port: Option<u16>,
     pub(crate) pid: u32,
     pub(crate) version: String,
     pub(crate) socket: PathBuf,

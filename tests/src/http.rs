@@ -284,7 +284,7 @@ impl Events {
 
 fn read_event(text: &str) -> Option<Event> {
     let (mut name, mut id, mut data) = (String::new(), None, String::new());
-    for line in text.lines() {
+    for line in text.lines().filter(|line| !line.is_empty()) {
         let (field, value) = line.split_once(':')?;
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {

@@ -84,6 +84,40 @@ fn an_unchanged_list_costs_no_body_and_a_changed_one_has_another_tag() {
 }
 
 #[test]
+fn a_filtered_list_has_its_own_tag_which_changes_with_what_it_shows() {
+    let entries = [("fake", Fake::new("ok").entry()), ("other", Fake::new("ok").entry())];
+    let bridge = Daemon::serving(Home::new(), entries);
+    bridge.wait_for_tool("mcp__fake__echo");
+    bridge.wait_for_tool("mcp__other__echo");
+    let mut connection = Connection::open(&bridge.tcp());
+    let mut ask = |query: &str, known: &str| {
+        let path = format!("/mcp/tools{query}");
+        let headers = [("if-none-match", known)];
+        connection.send("GET", &path, if known.is_empty() { &[] } else { &headers }, b"")
+    };
+    let tag = |answer: &neuron_tests::http::Answer| answer.header("etag").expect("an entity tag").to_owned();
+    let queries = ["", "?server=fake", "?server=other", "?limit=3", "?format=mcp"];
+    let tags = queries.map(|query| tag(&ask(query, "")));
+    for (query, known) in queries.iter().zip(&tags) {
+        let again = ask(query, known);
+        assert_eq!((again.status, again.body.len()), (304, 0), "{query}");
+        for (other, another) in queries.iter().zip(&tags).filter(|(other, _)| *other != query) {
+            assert_ne!(known, another, "{query} and {other} are different lists");
+            assert_eq!(ask(query, another).status, 200, "{query} is not {other}");
+        }
+    }
+    bridge.call_text("mcp__fake__grow", &json!({}));
+    bridge.wait_for_tool("mcp__fake__grown");
+    for (query, known, status) in [
+        ("?server=fake", &tags[1], 200),
+        ("?server=other", &tags[2], 304),
+        ("?format=mcp", &tags[4], 200),
+    ] {
+        assert_eq!(ask(query, known).status, status, "{query} after one connector's change");
+    }
+}
+
+#[test]
 fn a_call_answers_blocks_text_and_where_it_went() {
     let bridge = with_fake();
     let answer = bridge.call("mcp__fake__echo", &json!({"a": 1})).ok();
@@ -421,14 +455,11 @@ fn events_tell_what_happened_once_and_resume_where_they_stopped() {
     );
     let last = started.id.expect("events are numbered");
     let mut resumed = Connection::open(&bridge.tcp()).events("/mcp/events", &[("last-event-id", &last.to_string())]);
-    let first = resumed.next("the event after the last one seen", |_| true);
-    assert!(first.id.is_some_and(|id| id > last), "{first:?}");
-    assert_eq!(
-        resumed
-            .next("the end of the call", |event| event.name == "call_finished")
-            .id,
-        finished.id
-    );
+    let end = resumed.next("the end of the call", |event| {
+        assert!(event.id.is_some_and(|id| id > last), "seen before: {event:?}");
+        event.name == "call_finished"
+    });
+    assert_eq!(end.id, finished.id);
 
     bridge
         .owner_post("/mcp/servers/toggle", &json!({"id": "fake", "enabled": false}))

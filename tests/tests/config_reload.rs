@@ -110,6 +110,7 @@ fn an_added_connector_comes_a_changed_one_restarts_and_a_removed_one_goes() {
     eventually("the old process is gone", SOON, || {
         (!neuron_tests::process::is_alive(first)).then_some(())
     });
+    story.bridge.wait_for_tool("mcp__more__argv");
     let argv = story.bridge.call_text("mcp__more__argv", &json!({}));
     assert!(argv.contains("changed"), "{argv}");
 
@@ -244,7 +245,7 @@ fn a_slip_keeps_what_runs_and_tells_the_line_until_it_is_mended() {
             "{what}: {notice}"
         );
         if what == "a missing comma" {
-            assert_eq!(notice["line"], 4, "{notice}");
+            assert_eq!(notice["line"], 3, "where it is missing: {notice}");
             assert!(notice["column"].is_u64(), "{notice}");
         }
         story.assert_undisturbed(what);

@@ -7,6 +7,7 @@ use neuron_tests::{
     fake::Fake,
     home::{Home, config_text},
     process::is_alive,
+    save::Mapped,
     wait::{SOON, eventually},
 };
 use rustix::process::Signal;
@@ -238,32 +239,46 @@ fn arguments_reach_the_program_as_written_and_never_a_shell() {
 }
 
 #[test]
-fn hanging_up_reloads_and_does_not_stop() {
-    let bridge = Daemon::serving(Home::new(), [("fake", Fake::new("ok").entry())]);
+fn hanging_up_reads_the_file_again_and_does_not_stop() {
+    let entry = Fake::new("ok").member("name", json!("Before")).entry();
+    let text = config_text([("fake", entry)]);
+    let home = Home::new();
+    home.write_config(&text);
+    // A file that is written through memory changes without any event, so only the signal tells of it.
+    let mapped = Mapped::open(&home.config_file());
+    let bridge = Daemon::start_in(home, Setup::default());
     bridge.wait_for_tool("mcp__fake__echo");
     let children = bridge.children();
-    bridge.signal(Signal::HUP);
-    bridge.home.write_config(&config_text([(
-        "fake",
-        Fake::new("ok").member("name", json!("Renamed")).entry(),
-    )]));
+    mapped.write(&text.replace("Before", "Later!"));
+    assert_eq!(
+        bridge.server("fake").unwrap()["name"],
+        "Before",
+        "nothing told of it yet"
+    );
     bridge.signal(Signal::HUP);
     eventually("the new name", SOON, || {
-        (bridge.server("fake")?["name"] == "Renamed").then_some(())
+        (bridge.server("fake")?["name"] == "Later!").then_some(())
     });
     assert_eq!(bridge.children(), children);
+    assert_eq!(bridge.call_text("mcp__fake__echo", &json!({})), "{}");
 }
 
 #[test]
 fn a_second_bridge_of_one_home_says_who_holds_it() {
     let bridge = Daemon::start(None);
     let second = bridge.command(&["serve", "--port", "0"]);
-    assert!(!second.status.success());
+    assert_eq!(second.status.code(), Some(1));
     let text = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(text.contains(&bridge.pid().to_string()), "{text}");
     assert_eq!(bridge.get("/healthz").status, 200);
     let api: Value = serde_json::from_slice(&std::fs::read(bridge.home.api_file()).unwrap()).unwrap();
     assert_eq!(api["pid"], bridge.pid(), "the second one did not take the place over");
+    let members: Vec<_> = api.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(
+        members,
+        ["port", "pid", "version", "socket"],
+        "and nothing secret: {api}"
+    );
     let home = bridge.terminate();
     assert!(!home.api_file().exists(), "a stopped bridge is not to be found");
 }

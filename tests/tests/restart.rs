@@ -1,11 +1,12 @@
 //! What is known stays known.
 
-use std::process::Command;
+use std::{process::Command, time::Duration};
 
 use neuron_tests::{
-    daemon::{Daemon, Setup},
+    daemon::{Daemon, SHUTDOWN, Setup, command_in, serve_command},
     fake::Fake,
     home::{Home, config_text},
+    http::{Address, Connection},
     process, program,
     wait::{SOON, eventually},
 };
@@ -34,6 +35,25 @@ fn after_a_restart_the_list_is_the_same_and_nothing_was_started_for_it() {
     assert_eq!(fake.seen().starts().len(), 1);
     assert_eq!(bridge.call_text("mcp__fake__echo", &json!({"n": 1})), "{\"n\":1}");
     assert_eq!(fake.seen().starts().len(), 2, "the first call starts it");
+}
+
+#[test]
+fn the_very_first_answer_after_a_start_is_the_whole_list() {
+    let bridge = Daemon::serving(Home::new(), [("fake", Fake::new("ok").entry())]);
+    bridge.wait_for_tool("mcp__fake__echo");
+    let before = bridge.get("/mcp/tools").body;
+    let home = bridge.terminate();
+    let port = neuron_tests::upstream::free_port();
+    let setup = Setup {
+        arguments: vec!["--port".to_owned(), port.to_string()],
+        ..Setup::default()
+    };
+    let mut child = serve_command(&home, &setup).spawn().unwrap();
+    let mut connection = eventually("it listens", SOON, || Connection::try_open(&Address::Tcp(port)).ok());
+    let first = connection.send("GET", "/mcp/tools", &[], b"");
+    assert_eq!((first.status, first.body), (200, before));
+    process::signal(child.id(), rustix::process::Signal::TERM);
+    assert!(process::wait_for_exit(&mut child, "the bridge", SHUTDOWN).success());
 }
 
 #[test]
@@ -130,35 +150,50 @@ fn at_launch_connects_by_itself_and_on_demand_does_not() {
 }
 
 #[test]
-fn a_taken_port_is_told_and_taken_up_once_it_is_free() {
+fn a_taken_port_is_told_with_its_holder_and_taken_up_once_it_is_free() {
     let holder = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = holder.local_addr().unwrap().port();
     let home = Home::new();
-    let mut command = Command::new(program::bridge());
-    let mut child = command
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .env("HOME", home.path())
-        .env("NEURON_HOME", home.neuron())
-        .env("NEURON_CONNECTD_PORT", port.to_string())
-        .arg("serve")
-        .stdout(std::fs::File::create(home.log_file()).unwrap())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    // The local socket is there all the same.
-    let socket = eventually("the local socket", SOON, || {
-        let api: Value = serde_json::from_slice(&std::fs::read(home.api_file()).ok()?).ok()?;
-        Some(neuron_tests::http::Address::Socket(api["socket"].as_str()?.into()))
-    });
-    let mut local = neuron_tests::http::Connection::open(&socket);
-    assert_eq!(local.send("GET", "/healthz", &[], b"").status, 200);
+    let setup = Setup {
+        arguments: vec!["--port".to_owned(), port.to_string()],
+        ..Setup::default()
+    };
+    let mut child = serve_command(&home, &setup).spawn().unwrap();
+    let api = || serde_json::from_slice::<Value>(&std::fs::read(home.api_file()).ok()?).ok();
+    let published = eventually("the bridge tells how to reach it", SOON, api);
+    assert_eq!(published["port"], Value::Null, "nobody may take the holder for us");
+    let address = Address::Socket(published["socket"].as_str().unwrap().into());
+    assert_eq!(Connection::open(&address).send("GET", "/healthz", &[], b"").status, 200);
+
+    let us = format!("process {}", std::process::id());
+    let status = command_in(&home, &["status"]);
+    let shown = String::from_utf8(status.stdout).unwrap();
+    assert!(
+        shown.contains(&port.to_string()) && shown.contains(&us),
+        "who holds it: {shown}"
+    );
     drop(holder);
-    let freed = neuron_tests::http::Address::Tcp(port);
-    eventually("the freed port is taken up", std::time::Duration::from_secs(40), || {
-        let mut connection = neuron_tests::http::Connection::try_open(&freed).ok()?;
+    eventually("the freed port is taken up", Duration::from_secs(40), || {
+        let mut connection = Connection::try_open(&Address::Tcp(port)).ok()?;
         (connection.try_send("GET", "/healthz", &[], b"").ok()?.status == 200).then_some(())
     });
+    assert_eq!(api().unwrap()["port"], port);
     process::signal(child.id(), rustix::process::Signal::TERM);
-    process::wait_for_exit(&mut child, "the bridge", neuron_tests::daemon::SHUTDOWN);
+    assert!(process::wait_for_exit(&mut child, "the bridge", SHUTDOWN).success());
+    assert!(!home.api_file().exists());
+}
+
+#[test]
+fn a_bridge_that_waits_for_its_port_stops_all_the_same() {
+    let holder = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let home = Home::new();
+    let setup = Setup {
+        arguments: vec!["--port".to_owned(), holder.local_addr().unwrap().port().to_string()],
+        ..Setup::default()
+    };
+    let mut child = serve_command(&home, &setup).spawn().unwrap();
+    eventually("it waits", SOON, || home.api_file().exists().then_some(()));
+    process::signal(child.id(), rustix::process::Signal::TERM);
+    assert!(process::wait_for_exit(&mut child, "the bridge", SHUTDOWN).success());
+    assert!(!home.api_file().exists());
 }

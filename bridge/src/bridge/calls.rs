@@ -251,7 +251,7 @@ fn refusal(target: &Target, fault: CallFault) -> ApiError {
             ),
         ),
         CallFault::NotSent => ApiError::new(Code::Unavailable, format!("{server} ended just now; try again.")),
-        CallFault::Lost(cause @ (Cause::SignIn | Cause::HttpStatus(_))) => {
+        CallFault::Lost(cause @ (Cause::SignIn | Cause::HttpStatus { .. })) => {
             let code = match cause.code() {
                 Code::Unavailable => Code::UpstreamError,
                 other => other,

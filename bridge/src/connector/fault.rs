@@ -1,6 +1,6 @@
 //! From the SDK's errors to causes a person can read. Never an upstream's raw body, a URL's query or a header.
 
-use std::error::Error;
+use std::{error::Error, time::SystemTime};
 
 use rmcp::{
     service::{ClientInitializeError, ServiceError},
@@ -10,7 +10,7 @@ use rmcp::{
     },
 };
 
-use super::state::Cause;
+use super::{episode, state::Cause};
 
 /// Longest piece of an upstream's own words inside one of our sentences, in characters.
 const OWN_WORDS: usize = 300;
@@ -68,7 +68,7 @@ pub fn may_be_legacy(error: &ClientInitializeError) -> bool {
         | ClientInitializeError::NoCompatibleProtocolVersion { .. } => false,
         ClientInitializeError::TransportError { error, .. } => match cause_of_transport_error(error) {
             Cause::SignIn | Cause::Network(_) => false,
-            Cause::HttpStatus(status) => status != 429,
+            Cause::HttpStatus { status, .. } => status != 429,
             Cause::MissingSecret(_)
             | Cause::Entry(_)
             | Cause::ProgramNotFound(_)
@@ -99,7 +99,7 @@ fn cause_of_transport_error(error: &DynamicTransportError) -> Cause {
             return Cause::SignIn;
         }
         if let Some(status) = current.downcast_ref::<HttpStatusError>() {
-            return Cause::HttpStatus(status.status);
+            return cause_of_status(status);
         }
         if let Some(http) = current.downcast_ref::<StreamableHttpError<reqwest::Error>>()
             && let Some(cause) = cause_of_http_error(http)
@@ -113,9 +113,14 @@ fn cause_of_transport_error(error: &DynamicTransportError) -> Cause {
 
 fn cause_of_http_error(error: &StreamableHttpError<reqwest::Error>) -> Option<Cause> {
     Some(match error {
+        // Its place in the chain of sources is taken by this error, which is transparent.
+        StreamableHttpError::HttpStatus(status) => cause_of_status(status),
         StreamableHttpError::UnexpectedServerResponse(text) => {
             match text.strip_prefix("HTTP ").and_then(|status| status.parse().ok()) {
-                Some(status) => Cause::HttpStatus(status),
+                Some(status) => Cause::HttpStatus {
+                    status,
+                    retry_after: None,
+                },
                 None => Cause::Protocol(short(text)),
             }
         }
@@ -128,6 +133,14 @@ fn cause_of_http_error(error: &StreamableHttpError<reqwest::Error>) -> Option<Ca
         StreamableHttpError::TransportChannelClosed => Cause::Network("the connection closed".to_owned()),
         _ => return None,
     })
+}
+
+fn cause_of_status(error: &HttpStatusError) -> Cause {
+    let hint = error.retry_after.as_deref();
+    Cause::HttpStatus {
+        status: error.status,
+        retry_after: hint.and_then(|text| episode::read_retry_after(text, SystemTime::now())),
+    }
 }
 
 /// The innermost source names the fault ("Connection refused"); outer ones repeat the URL, whose query may be secret.
@@ -154,6 +167,25 @@ mod tests {
         let error = reqwest::get("http://127.0.0.1:1/mcp?key=SENTINEL").await.unwrap_err();
         let words = words_of(&error);
         assert!(words.contains("refused") && !words.contains("SENTINEL"), "{words}");
+    }
+
+    #[test]
+    fn a_status_is_told_as_a_status_with_the_wait_it_asks_for() {
+        let busy = HttpStatusError::new(503, Some("7".to_owned()));
+        let error = StreamableHttpError::<reqwest::Error>::from(busy);
+        let told = cause_of_transport_error(&DynamicTransportError::from_parts(
+            "test",
+            std::any::TypeId::of::<()>(),
+            Box::new(error),
+        ));
+        let retry_after = Some(std::time::Duration::from_secs(7));
+        assert_eq!(
+            told,
+            Cause::HttpStatus {
+                status: 503,
+                retry_after
+            }
+        );
     }
 
     #[test]

@@ -177,7 +177,7 @@ impl Session {
         let mut pending = Pending::new(asked);
         let answer = tokio::time::timeout_at(deadline, pending.answer())
             .await
-            .map_err(|_| Cause::Protocol("its tool list did not arrive in time".to_owned()))?
+            .map_err(|_| Cause::Network("its tool list did not arrive in time".to_owned()))?
             .map_err(|error| match error {
                 ServiceError::McpError(error) => Cause::Protocol(format!(
                     "it refused to list its tools ({})",

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use super::episode::Wait;
 use crate::{
     error::{Action, ApiError, Code},
-    snapshot::{AuthState, AuthView, ConnectionView, Era, Readiness, Status},
+    snapshot::{AuthState, AuthView, ConnectionView, Era, Readiness, RetryView, Status},
 };
 
 /// How long a failed connector rests before a call may try again by itself (DESIGN §8).
 pub const REST_AFTER_FAILURE: Duration = Duration::from_secs(30);
+/// A call waits for a scheduled attempt that is no further away than this.
+const WORTH_WAITING_FOR: Duration = Duration::from_secs(5);
 
 /// What a connector is doing; each variant carries what it knows.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,8 +24,21 @@ pub enum State {
     Connecting { progress: Option<String> },
     /// The one session stands and its tools are listed.
     Connected(SessionFacts),
+    /// The last attempt failed and its episode goes on.
+    Retrying { failure: Failure, retry: RetryView },
     /// The last attempt or session ended in a fault; `after_session` when it had been connected.
     Failed { failure: Failure, after_session: bool },
+}
+
+/// How a session is to be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// An attempt is about to be made anyway.
+    Await,
+    /// One attempt: a use does not bring back the retries that were used up.
+    Once,
+    /// An attempt with its retries.
+    Episode,
 }
 
 /// What the handshake told.
@@ -67,8 +83,8 @@ pub enum Cause {
     NoAnswer(Duration),
     /// It cannot be reached, or the connection broke.
     Network(String),
-    /// An HTTP status that is neither a refusal to sign in nor success.
-    HttpStatus(u16),
+    /// An HTTP status that is neither a refusal to sign in nor success, and how long it asked to be left alone.
+    HttpStatus { status: u16, retry_after: Option<Duration> },
     /// It answered, but not as the protocol wants.
     Protocol(String),
     /// The attempt was given up because the connector is being stopped.
@@ -85,7 +101,7 @@ impl Cause {
             Self::Exited(how) => format!("The program stopped by itself: {how}."),
             Self::NoAnswer(after) => format!("It did not answer within {} s of starting.", after.as_secs_f32()),
             Self::Network(text) => format!("It could not be reached: {text}."),
-            Self::HttpStatus(status) => {
+            Self::HttpStatus { status, .. } => {
                 format!(
                     "The server answered with HTTP status {status}{}.",
                     status_words(*status)
@@ -106,7 +122,7 @@ impl Cause {
             | Self::Exited(_)
             | Self::NoAnswer(_)
             | Self::Network(_)
-            | Self::HttpStatus(_)
+            | Self::HttpStatus { .. }
             | Self::Protocol(_)
             | Self::Stopped => Status::Error,
         }
@@ -122,7 +138,7 @@ impl Cause {
             | Self::Exited(_)
             | Self::NoAnswer(_)
             | Self::Network(_)
-            | Self::HttpStatus(_)
+            | Self::HttpStatus { .. }
             | Self::Protocol(_)
             | Self::Stopped => Action::Reconnect,
         }
@@ -139,7 +155,7 @@ impl Cause {
             | Self::Exited(_)
             | Self::NoAnswer(_)
             | Self::Network(_)
-            | Self::HttpStatus(_)
+            | Self::HttpStatus { .. }
             | Self::Protocol(_)
             | Self::Stopped => Code::Unavailable,
         }
@@ -151,7 +167,7 @@ impl Cause {
     fn rest(&self) -> Option<Duration> {
         match self {
             Self::MissingSecret(_) | Self::Entry(_) | Self::ProgramNotFound(_) | Self::Stopped => Some(Duration::ZERO),
-            Self::NotStarted(_) | Self::Exited(_) | Self::NoAnswer(_) | Self::Network(_) | Self::HttpStatus(_) => {
+            Self::NotStarted(_) | Self::Exited(_) | Self::NoAnswer(_) | Self::Network(_) | Self::HttpStatus { .. } => {
                 Some(REST_AFTER_FAILURE)
             }
             Self::SignIn | Self::Protocol(_) => None,
@@ -235,7 +251,20 @@ impl Machine {
         self.enter(State::Sleeping, now);
     }
 
-    /// The attempt ended in a fault.
+    /// The attempt ended in a fault, and its episode has another one.
+    pub fn retrying(&mut self, failure: Failure, wait: Wait, now: u64) {
+        let delay_ms = u64::try_from(wait.delay.as_millis()).unwrap_or(u64::MAX);
+        let retry = RetryView {
+            number: wait.number,
+            max: wait.max,
+            scheduled_at: now,
+            next_attempt_at: now.saturating_add(delay_ms),
+            delay_ms,
+        };
+        self.enter(State::Retrying { failure, retry }, now);
+    }
+
+    /// The attempt ended in a fault, and its episode with it.
     pub fn failed(&mut self, failure: Failure, now: u64) {
         self.enter(
             State::Failed {
@@ -268,22 +297,28 @@ impl Machine {
         self.since = now.max(self.since);
     }
 
-    /// Whether a use of the connector may start an attempt now.
+    /// How a use of the connector gets its session now.
     ///
     /// # Errors
     /// The failure as callers see it, with `Retry-After` where waiting helps.
-    pub fn may_attempt(&self, name: &str, now: u64) -> Result<(), ApiError> {
-        let State::Failed { failure, after_session } = &self.state else {
-            return Ok(());
+    pub fn may_attempt(&self, name: &str, now: u64) -> Result<Way, ApiError> {
+        let (failure, after_session) = match &self.state {
+            State::Failed { failure, after_session } => (failure, after_session),
+            State::Retrying { failure, retry } => {
+                let left = Duration::from_millis(retry.next_attempt_at.saturating_sub(now));
+                if left > WORTH_WAITING_FOR {
+                    return Err(unavailable(name, &failure.cause).with_retry_after(left));
+                }
+                return Ok(Way::Await);
+            }
+            State::Disabled | State::Sleeping | State::Connecting { .. } | State::Connected(_) => {
+                return Ok(Way::Episode);
+            }
         };
         let rested = Duration::from_millis(now.saturating_sub(self.since));
-        let rest = if *after_session {
-            failure.cause.rest().map(|_| Duration::ZERO)
-        } else {
-            failure.cause.rest()
-        };
-        match rest {
-            Some(rest) if rested >= rest => Ok(()),
+        match failure.cause.rest() {
+            Some(_) if *after_session => Ok(Way::Episode),
+            Some(rest) if rested >= rest => Ok(Way::Once),
             Some(rest) => Err(unavailable(name, &failure.cause).with_retry_after(rest - rested)),
             None => Err(unavailable(name, &failure.cause)),
         }
@@ -296,6 +331,7 @@ impl Machine {
             State::Sleeping => Status::Sleeping,
             State::Connecting { .. } => Status::Connecting,
             State::Connected(_) => Status::Connected,
+            State::Retrying { .. } => Status::Retrying,
             State::Failed { failure, .. } => failure.cause.status(),
         }
     }
@@ -305,14 +341,16 @@ impl Machine {
         match &self.state {
             State::Disabled => Some(Action::Enable),
             State::Sleeping | State::Connecting { .. } | State::Connected(_) => None,
-            State::Failed { failure, .. } => Some(failure.cause.action()),
+            State::Retrying { failure, .. } | State::Failed { failure, .. } => Some(failure.cause.action()),
         }
     }
 
     /// The fault in one sentence, and the upstream's own last lines.
     pub fn error(&self) -> (Option<String>, Option<String>) {
         match &self.state {
-            State::Failed { failure, .. } => (Some(failure.cause.sentence()), failure.detail.clone()),
+            State::Retrying { failure, .. } | State::Failed { failure, .. } => {
+                (Some(failure.cause.sentence()), failure.detail.clone())
+            }
             State::Disabled | State::Sleeping | State::Connecting { .. } | State::Connected(_) => (None, None),
         }
     }
@@ -321,7 +359,9 @@ impl Machine {
     pub fn progress_text(&self) -> Option<String> {
         match &self.state {
             State::Connecting { progress } => progress.clone(),
-            State::Disabled | State::Sleeping | State::Connected(_) | State::Failed { .. } => None,
+            State::Disabled | State::Sleeping | State::Connected(_) | State::Retrying { .. } | State::Failed { .. } => {
+                None
+            }
         }
     }
 
@@ -343,9 +383,10 @@ impl Machine {
 
     /// The numbers, for `connection` on the API.
     pub fn connection(&self) -> ConnectionView {
-        let facts = match &self.state {
-            State::Connected(facts) => Some(facts),
-            State::Disabled | State::Sleeping | State::Connecting { .. } | State::Failed { .. } => None,
+        let (facts, retry) = match &self.state {
+            State::Connected(facts) => (Some(facts), None),
+            State::Retrying { retry, .. } => (None, Some(retry.clone())),
+            State::Disabled | State::Sleeping | State::Connecting { .. } | State::Failed { .. } => (None, None),
         };
         ConnectionView {
             generation: self.generation,
@@ -354,7 +395,7 @@ impl Machine {
             observed_at: self.observed_at,
             era: facts.map(|f| f.era),
             protocol: facts.map(|f| f.protocol.clone()),
-            retry: None,
+            retry,
             readiness: facts.map_or(Readiness::Unknown, |f| f.readiness),
         }
     }
@@ -380,7 +421,10 @@ mod tests {
             Cause::Exited("exit code 1".into()),
             Cause::NoAnswer(Duration::from_secs(30)),
             Cause::Network("connection refused".into()),
-            Cause::HttpStatus(503),
+            Cause::HttpStatus {
+                status: 503,
+                retry_after: None,
+            },
             Cause::Protocol("no tools".into()),
             Cause::Stopped,
         ]
@@ -441,14 +485,40 @@ mod tests {
         machine.failed(Cause::Network("refused".into()).into(), 1_000);
         let refused = machine.may_attempt("x", 11_000).unwrap_err();
         assert_eq!(refused.retry_after, Some(Duration::from_secs(20)));
-        machine.may_attempt("x", 31_000).unwrap();
+        assert_eq!(machine.may_attempt("x", 31_000), Ok(Way::Once), "without new retries");
+    }
+
+    #[test]
+    fn a_call_waits_for_a_near_retry_and_hears_when_a_far_one_comes() {
+        let wait = Wait {
+            number: 1,
+            max: 5,
+            delay: Duration::from_secs(60),
+        };
+        let mut machine = Machine::new(true, 0);
+        machine.retrying(Cause::Network("refused".into()).into(), wait, 1_000);
+        assert_eq!(machine.status(), Status::Retrying);
+        let shown = machine.connection().retry.unwrap();
+        assert_eq!(
+            (
+                shown.number,
+                shown.max,
+                shown.scheduled_at,
+                shown.next_attempt_at,
+                shown.delay_ms
+            ),
+            (1, 5, 1_000, 61_000, 60_000)
+        );
+        let refused = machine.may_attempt("x", 31_000).unwrap_err();
+        assert_eq!(refused.retry_after, Some(Duration::from_secs(30)));
+        assert_eq!(machine.may_attempt("x", 56_000), Ok(Way::Await));
     }
 
     #[test]
     fn a_lost_session_may_be_replaced_at_once() {
         let mut machine = Machine::new(true, 0);
         machine.lost(Cause::Exited("exit code 1".into()).into(), 10);
-        machine.may_attempt("x", 10).unwrap();
+        assert_eq!(machine.may_attempt("x", 10), Ok(Way::Episode));
     }
 
     #[test]

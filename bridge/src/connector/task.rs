@@ -2,10 +2,7 @@
 
 use std::{
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::AtomicU64},
     time::{Duration, SystemTime},
 };
 
@@ -20,90 +17,27 @@ use tokio_util::sync::CancellationToken;
 use super::{
     World,
     attempt::{self, Opened, Plan},
-    discovery::RawTools,
-    log::Log,
+    episode::{self, Episode},
     session::{Ended, Keeper, Session},
-    state::{Cause, Failure, Machine, unavailable},
+    shared::{Known, KnownTools, Shared, View},
+    state::{Cause, Failure, Machine, Way, unavailable},
 };
 use crate::{
     clock::unix_ms,
     config::{self, Start},
     error::{Action, ApiError, Code},
-    ids::ConnectorId,
-    snapshot::{Era, RejectedTool},
-    tools::{ParsedTools, Tool, parse_tools},
+    snapshot::Era,
+    tools::parse_tools,
 };
 
 /// A background start gives its slot back after this long, however slow it is.
 const SLOT_HELD_FOR: Duration = Duration::from_millis(250);
 /// A session that was opened only to list tools closes after being unused this long.
 const IDLE_AFTER_DISCOVERY: Duration = Duration::from_secs(60);
+/// A connector that is to be there always is looked for this often after its retries are used up.
+const LOOK_AGAIN: Duration = Duration::from_secs(300);
 /// More messages than this wait only when the connector's task is stuck; senders then wait too.
 const MAILBOX: usize = 256;
-
-/// What others may see of a connector: one immutable value per change.
-#[derive(Debug, Clone)]
-pub struct View {
-    pub machine: Machine,
-    pub entry: Arc<config::Connector>,
-    pub tools: Arc<KnownTools>,
-}
-
-/// A connector's list as it was last read.
-#[derive(Debug, Default)]
-pub struct KnownTools {
-    pub tools: Vec<Arc<Tool>>,
-    pub rejected: Vec<RejectedTool>,
-}
-
-impl From<ParsedTools> for KnownTools {
-    fn from(parsed: ParsedTools) -> Self {
-        Self {
-            tools: parsed.tools.into_iter().map(Arc::new).collect(),
-            rejected: parsed.rejected,
-        }
-    }
-}
-
-/// A list from before this start.
-#[derive(Debug)]
-pub struct Known {
-    pub list: RawTools,
-    /// The era its upstream spoke, tried first; `None` = not known.
-    pub era: Option<Era>,
-}
-
-/// The side of a connector that callers share.
-pub struct Shared {
-    pub id: ConnectorId,
-    view: ArcSwap<View>,
-    session: ArcSwapOption<Session>,
-    /// Unix milliseconds of the last call; 0 = none in this run.
-    used_at: AtomicU64,
-    pub log: Log,
-}
-
-impl Shared {
-    /// The present state.
-    pub fn view(&self) -> Arc<View> {
-        self.view.load_full()
-    }
-
-    /// The session, if one stands.
-    pub fn session(&self) -> Option<Arc<Session>> {
-        self.session.load_full().filter(|session| !session.is_over())
-    }
-
-    /// Unix milliseconds of the last call, in this run.
-    pub fn used_at(&self) -> Option<u64> {
-        Some(self.used_at.load(Ordering::Relaxed)).filter(|at| *at > 0)
-    }
-
-    /// Notes that a call uses the connector now.
-    pub fn mark_used(&self) {
-        self.used_at.store(unix_ms(), Ordering::Relaxed);
-    }
-}
 
 type SessionReply = oneshot::Sender<Result<Arc<Session>, ApiError>>;
 
@@ -169,6 +103,8 @@ impl Handle {
             stop: stop.clone(),
             waiters: Vec::new(),
             attempt: None,
+            episode: None,
+            next_attempt: None,
             live: None,
             slot,
             era,
@@ -275,6 +211,10 @@ struct Task {
     stop: CancellationToken,
     waiters: Vec<SessionReply>,
     attempt: Option<Attempt>,
+    /// What the attempt under way, or the next one, belongs to; `None` = it is a single one.
+    episode: Option<Episode>,
+    /// When to try again by itself.
+    next_attempt: Option<Instant>,
     live: Option<Live>,
     /// The place in the queue for a background start, until an attempt begins. It must not linger unpolled: a slot
     /// that is given to it would be lost to everybody else.
@@ -295,6 +235,7 @@ impl Task {
                 },
                 done = join(&mut self.attempt) => self.attempt_done(done),
                 event = next_event(&mut self.live) => self.live_event(event).await,
+                () = due(self.next_attempt) => self.start_attempt(),
                 permit = next_slot(&mut self.slot) => {
                     self.slot = None;
                     self.start_in_background(permit);
@@ -315,7 +256,7 @@ impl Task {
                 self.drop_attempt().await;
                 self.close_session().await;
                 self.waiters.push(reply);
-                self.start_attempt();
+                self.start_episode();
             }
             Message::Update(entry) => {
                 self.entry = entry;
@@ -334,11 +275,15 @@ impl Task {
             return;
         }
         if self.attempt.is_none() && self.live.is_none() {
-            if let Err(refusal) = self.machine.may_attempt(&self.name(), unix_ms()) {
-                let _ = reply.send(Err(refusal));
-                return;
+            match self.machine.may_attempt(&self.name(), unix_ms()) {
+                Ok(Way::Await) => {}
+                Ok(Way::Once) => self.start_attempt(),
+                Ok(Way::Episode) => self.start_episode(),
+                Err(refusal) => {
+                    let _ = reply.send(Err(refusal));
+                    return;
+                }
             }
-            self.start_attempt();
         }
         self.waiters.push(reply);
     }
@@ -352,8 +297,8 @@ impl Task {
     }
 
     fn start_in_background(&mut self, permit: OwnedSemaphorePermit) {
-        if self.attempt.is_none() && self.live.is_none() {
-            self.start_attempt();
+        if self.attempt.is_none() && self.live.is_none() && self.next_attempt.is_none() {
+            self.start_episode();
         }
         tokio::spawn(async move {
             tokio::time::sleep(SLOT_HELD_FOR).await;
@@ -361,8 +306,14 @@ impl Task {
         });
     }
 
+    fn start_episode(&mut self) {
+        self.episode = Some(Episode::default());
+        self.start_attempt();
+    }
+
     fn start_attempt(&mut self) {
         self.slot = None;
+        self.next_attempt = None;
         self.machine.connecting(unix_ms());
         self.publish();
         let plan = Plan {
@@ -381,6 +332,7 @@ impl Task {
         self.attempt = None;
         match done {
             Ok(opened) => {
+                self.episode = None;
                 self.tools = Arc::new(opened.listed.tools.into());
                 self.era = Some(opened.session.facts.era);
                 self.machine.connected(opened.session.facts.clone(), unix_ms());
@@ -400,14 +352,32 @@ impl Task {
                 });
             }
             Err(failure) => {
-                let refusal = unavailable(&self.name(), &failure.cause);
-                self.machine.failed(failure, unix_ms());
+                let mut refusal = unavailable(&self.name(), &failure.cause);
+                let chance = getrandom::u32().unwrap_or(u32::MAX);
+                match self.episode.as_mut().and_then(|e| e.after(&failure.cause, chance)) {
+                    Some(wait) => {
+                        refusal = refusal.with_retry_after(wait.delay);
+                        self.next_attempt = Some(Instant::now() + wait.delay);
+                        self.machine.retrying(failure, wait, unix_ms());
+                    }
+                    None => {
+                        self.episode = None;
+                        self.look_again_later(&failure.cause);
+                        self.machine.failed(failure, unix_ms());
+                    }
+                }
                 self.publish();
                 for waiter in self.waiters.drain(..) {
                     let _ = waiter.send(Err(refusal.clone()));
                 }
             }
         }
+    }
+
+    /// The rest waits for a call or a click.
+    fn look_again_later(&mut self, cause: &Cause) {
+        let by_itself = self.entry.start == Start::AtLaunch && episode::may_pass(cause);
+        self.next_attempt = by_itself.then(|| Instant::now() + LOOK_AGAIN);
     }
 
     async fn live_event(&mut self, event: LiveEvent) {
@@ -417,6 +387,7 @@ impl Task {
                 self.shared.session.store(None);
                 let since = SystemTime::UNIX_EPOCH + Duration::from_millis(self.machine.connection().since);
                 let detail = attempt::last_lines(&self.shared.log, since);
+                self.look_again_later(&ended.cause);
                 self.machine.lost(
                     Failure {
                         cause: ended.cause,
@@ -426,7 +397,7 @@ impl Task {
                 );
                 self.publish();
                 if !self.waiters.is_empty() {
-                    self.start_attempt();
+                    self.start_episode();
                 }
             }
             LiveEvent::ToolsChanged => {
@@ -544,6 +515,14 @@ async fn join(attempt: &mut Option<Attempt>) -> Result<Opened, Failure> {
     }
 }
 
+/// Comes at that time; never where there is none.
+async fn due(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// What happens next to the session; never resolves while there is none.
 async fn next_event(live: &mut Option<Live>) -> LiveEvent {
     let Some(live) = live else {
@@ -559,11 +538,6 @@ async fn next_event(live: &mut Option<Live>) -> LiveEvent {
                 None => std::future::pending().await,
             }
         } => LiveEvent::Refreshed(listed.unwrap_or(Err(Cause::Stopped))),
-        () = async {
-            match live.idle_at {
-                Some(at) => tokio::time::sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        } => LiveEvent::Idle,
+        () = due(live.idle_at) => LiveEvent::Idle,
     }
 }

@@ -23,8 +23,8 @@ use super::{
     process::Spawner,
     program::{self, Programs},
     session::Session,
+    shared::Known,
     state::Cause,
-    task::Known,
 };
 use crate::{
     builtin,

@@ -124,7 +124,7 @@ fn a_running_bridge_is_found_and_one_that_is_gone_is_not() {
     assert_eq!(discover(&home), None);
     let lock = home.lock("test").unwrap();
     let mut api = ApiFile {
-        port: 7771,
+        port: Some(7771),
         pid: std::process::id(),
         version: "1.2.3".into(),
         socket: Some(home.socket_path()),

@@ -38,11 +38,23 @@ pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
         ))
     })?;
     only_once(text).map_err(|e| unusable(&e))?;
-    serde_json::from_str(text).map_err(|e| unusable(&e))
+    serde_json::from_str(text).map_err(|e| ill_fitting::<T>(text, &e))
 }
 
 fn unusable(error: &serde_json::Error) -> ApiError {
     ApiError::bad_request(format!("The request body cannot be used: {error}."))
+}
+
+/// Reads once more, to name the member: keeping track of it would slow every good request down.
+fn ill_fitting<T: DeserializeOwned>(text: &str, error: &serde_json::Error) -> ApiError {
+    let mut json = serde_json::Deserializer::from_str(text);
+    match serde_path_to_error::deserialize::<_, T>(&mut json) {
+        Err(traced) if traced.path().iter().next().is_some() => ApiError::bad_request(format!(
+            "The request body cannot be used: \"{}\": {error}.",
+            traced.path()
+        )),
+        _ => unusable(error),
+    }
 }
 
 /// Walks the whole text once and keeps nothing. serde_json bounds the depth (128) and refuses what follows the end.
@@ -242,7 +254,13 @@ mod tests {
         assert!(refusal(r#"{"Name":"a"}"#).contains("Name"));
         assert!(refusal("{}").contains("name"));
         assert!(refusal(r#"{"name":1}"#).contains("line 1"));
-        assert!(refusal(r#"{"name":"a","input":[]}"#).contains("line 1"));
+        for (body, member) in [
+            (r#"{"name":"a","input":[]}"#, "\"input\""),
+            (r#"{"name":"a","count":-1}"#, "\"count\""),
+        ] {
+            let message = refusal(body);
+            assert!(message.contains(member) && message.contains("line 1"), "{message}");
+        }
         for count in ["1.5", "-1", "1e3", "4294967296", "\"1\"", "true"] {
             refusal(format!(r#"{{"name":"a","count":{count}}}"#));
         }

@@ -44,7 +44,7 @@ pub struct ServeOptions {
 /// answered or [`Limits::drain`] is over.
 ///
 /// A port that is taken is told in `api_state` and tried again, never exchanged for another one; meanwhile the local
-/// socket works. `connect/api.json` is there exactly while the port is bound. A local socket that cannot be made is
+/// socket works. `connect/api.json` is there from the first try to the end, and names only a port that is bound. A local socket that cannot be made is
 /// logged and missing there.
 pub async fn serve(
     handle: BridgeHandle,
@@ -80,21 +80,29 @@ pub(super) async fn serve_router(
     #[cfg(not(unix))]
     let socket_path = None;
 
-    let loopback = async {
-        let Some((listener, address)) = bind(options.port, &api_state, &shutdown).await else {
-            return;
-        };
+    let publish = |port| {
         let api = ApiFile {
-            port: address.port(),
+            port,
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            socket: socket_path,
+            socket: socket_path.clone(),
         };
         if let Err(error) = options.lock.publish(&api) {
-            tracing::warn!("api.json could not be written, so programs cannot find the port: {error}");
+            tracing::warn!("api.json could not be written, so programs cannot find this bridge: {error}");
         }
-        api_state.send_replace(ApiView::Listening { port: address.port() });
-        house.accept_tcp(listener, address).await;
+    };
+    let loopback = async {
+        let taken = |message| {
+            tracing::warn!("{message}");
+            publish(None);
+            let port = options.port;
+            api_state.send_replace(ApiView::PortTaken { port, message });
+        };
+        if let Some((listener, address)) = bind(options.port, taken, &shutdown).await {
+            publish(Some(address.port()));
+            api_state.send_replace(ApiView::Listening { port: address.port() });
+            house.accept_tcp(listener, address).await;
+        }
         options.lock.unpublish();
     };
     #[cfg(unix)]
@@ -109,12 +117,8 @@ pub(super) async fn serve_router(
     house.close().await;
 }
 
-/// Keeps trying. `None` = shut down before the port was free.
-async fn bind(
-    wanted: u16,
-    api_state: &watch::Sender<ApiView>,
-    shutdown: &CancellationToken,
-) -> Option<(TcpListener, SocketAddr)> {
+/// Keeps trying, and says each time why it must. `None` = shut down before the port was free.
+async fn bind(wanted: u16, taken: impl Fn(String), shutdown: &CancellationToken) -> Option<(TcpListener, SocketAddr)> {
     let mut pause = Duration::from_secs(1);
     loop {
         let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).await;
@@ -126,8 +130,7 @@ async fn bind(
         let message = tokio::task::spawn_blocking(move || port::refusal(wanted, &error))
             .await
             .unwrap_or_else(|_| format!("Port {wanted} is in use. It is tried again by itself."));
-        tracing::warn!("{message}");
-        api_state.send_replace(ApiView::PortTaken { port: wanted, message });
+        taken(message);
         tokio::select! {
             () = shutdown.cancelled() => return None,
             () = tokio::time::sleep(pause) => {}

@@ -13,7 +13,8 @@ use crate::{
     bridge::Caller,
     error::Action,
     snapshot::{
-        AuthView, ConnectionView, ConnectorDetail, ConnectorView, Notice, RejectedTool, Status, ToolView, TransportKind,
+        ApiView, AuthView, ConnectionView, ConnectorDetail, ConnectorView, Notice, RejectedTool, Status, ToolView,
+        TransportKind,
     },
 };
 
@@ -85,15 +86,17 @@ pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller):
         /// Remarks about the file, for the owner only.
         #[serde(skip_serializing_if = "Option::is_none")]
         notices: Option<&'a [Notice]>,
+        /// Where this API itself stands, for the owner only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        api: Option<&'a ApiView>,
     }
     let snapshot = routes.api.snapshot();
     let servers = snapshot.connectors.iter().map(|view| Server::for_caller(&caller, view));
+    let is_owner = caller == Caller::Owner;
     respond::json(&List {
         servers: servers.collect(),
-        notices: match caller {
-            Caller::WalkIn => None,
-            Caller::Owner => Some(&snapshot.config.notices),
-        },
+        notices: is_owner.then_some(&snapshot.config.notices[..]),
+        api: is_owner.then_some(&snapshot.api),
     })
 }
 

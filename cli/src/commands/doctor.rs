@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Context, Output, status};
 use crate::{
-    client::Client,
+    client::{Client, Running},
     exit::{Exit, Failure},
     screen::{self, Cell, Long, Tone},
 };
@@ -78,17 +78,7 @@ async fn look_at_bridge(context: &Context, findings: &mut Vec<Finding>) -> Resul
         "bridge",
         format!("version {}, process {}", running.version, running.pid),
     ));
-    findings.push(if somebody_listens(running.port) {
-        fine("port", format!("listens on 127.0.0.1:{}", running.port))
-    } else {
-        wrong(
-            "port",
-            format!(
-                "nothing answers on 127.0.0.1:{}: assistants cannot reach the bridge. Another program may have held the port when it started; end that one, or restart the bridge with --port.",
-                running.port
-            ),
-        )
-    });
+    findings.push(port(&running, &body));
     findings.extend(status::notices(&body).into_iter().map(|text| Finding {
         verdict: Verdict::Remark,
         about: "configuration".to_owned(),
@@ -97,6 +87,22 @@ async fn look_at_bridge(context: &Context, findings: &mut Vec<Finding>) -> Resul
     let servers = body["servers"].as_array().map_or(&[][..], Vec::as_slice);
     findings.extend(servers.iter().map(connector));
     Ok(())
+}
+
+fn port(running: &Running, body: &Value) -> Finding {
+    match running.port {
+        Some(port) if somebody_listens(port) => fine("port", format!("listens on 127.0.0.1:{port}")),
+        Some(port) => wrong(
+            "port",
+            format!("nothing answers on 127.0.0.1:{port}: assistants cannot reach the bridge. Restart it."),
+        ),
+        None => wrong(
+            "port",
+            status::port_trouble(body).unwrap_or_else(|| {
+                "another program holds it: end that one, or restart the bridge with --port".to_owned()
+            }),
+        ),
+    }
 }
 
 fn connector(server: &Value) -> Finding {

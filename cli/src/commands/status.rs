@@ -18,13 +18,19 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
 
 fn text(screen: Screen, client: &Client, body: &Value) -> String {
     let running = &client.running;
+    let place = match running.port {
+        Some(port) => format!("on 127.0.0.1:{port}"),
+        None => "without its port".to_owned(),
+    };
     let mut out = format!(
-        "Neuron Connect {} on 127.0.0.1:{} (process {}, {})\n\n",
+        "Neuron Connect {} {place} (process {}, {})\n\n",
         running.version,
-        running.port,
         running.pid,
         client.home.display()
     );
+    if let Some(why) = port_trouble(body) {
+        out.push_str(&format!("{why}\n\n"));
+    }
     let servers = body["servers"].as_array().map_or(&[][..], Vec::as_slice);
     if servers.is_empty() {
         out.push_str("No connectors yet: add one with \"neuron-connectd add\".\n");
@@ -63,6 +69,11 @@ pub(super) fn note(server: &Value) -> String {
         (None, Some(hint)) => hint,
         (None, None) => String::new(),
     }
+}
+
+/// Why assistants cannot reach the bridge, where that is so.
+pub(super) fn port_trouble(body: &Value) -> Option<String> {
+    body["api"]["message"].as_str().map(crate::screen::harmless)
 }
 
 /// The remarks about `connectors.json` that the bridge has, each with its place.
@@ -104,6 +115,18 @@ mod tests {
         let server = json!({"id": "x", "error": "It failed.", "action": "reconnect"});
         assert_eq!(note(&server), "It failed. (try again: neuron-connectd reconnect x)");
         assert_eq!(note(&json!({"id": "x"})), "");
+    }
+
+    #[test]
+    fn a_port_that_another_program_holds_is_told() {
+        let body =
+            json!({"api": {"state": "port_taken", "port": 7771, "message": "Port 7771 is in use by x (process 7)."}});
+        assert_eq!(port_trouble(&body).unwrap(), "Port 7771 is in use by x (process 7).");
+        assert_eq!(
+            port_trouble(&json!({"api": {"state": "listening", "port": 7771}})),
+            None
+        );
+        assert_eq!(port_trouble(&json!({})), None);
     }
 
     #[test]

@@ -195,7 +195,7 @@ async fn a_running_server_can_be_found_and_a_stopped_one_leaves_nothing_behind()
     let lock = server.lock.clone();
     let home = lock.home();
     let api = discover(home).unwrap();
-    assert_eq!((api.port, api.pid), (server.address.port(), std::process::id()));
+    assert_eq!((api.port, api.pid), (Some(server.address.port()), std::process::id()));
     assert_eq!(api.socket.as_deref(), Some(home.socket_path().as_path()));
     let mode = std::fs::metadata(home.socket_path()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -241,11 +241,15 @@ async fn a_taken_port_is_told_with_its_holder_and_used_as_soon_as_it_is_free() {
         }
         other => panic!("{other:?}"),
     }
-    assert!(!lock.home().api_file().exists(), "nobody may take the holder for us");
+    let api = discover(lock.home()).unwrap();
+    assert_eq!(api.port, None, "nobody may take the holder for us");
+    assert_eq!(api.socket.as_deref(), Some(lock.home().socket_path().as_path()));
     drop(taken);
     assert_eq!(listening(&mut watched).await, port);
+    assert_eq!(discover(lock.home()).unwrap().port, Some(port));
     shutdown.cancel();
     task.await.unwrap();
+    assert!(!lock.home().api_file().exists());
 }
 
 #[tokio::test]

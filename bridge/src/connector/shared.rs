@@ -1,0 +1,81 @@
+//! What callers see of a connector without asking its task.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+
+use super::{discovery::RawTools, log::Log, session::Session, state::Machine};
+use crate::{
+    clock::unix_ms,
+    config,
+    ids::ConnectorId,
+    snapshot::{Era, RejectedTool},
+    tools::{ParsedTools, Tool},
+};
+
+/// What others may see of a connector: one immutable value per change.
+#[derive(Debug, Clone)]
+pub struct View {
+    pub machine: Machine,
+    pub entry: Arc<config::Connector>,
+    pub tools: Arc<KnownTools>,
+}
+
+/// A connector's list as it was last read.
+#[derive(Debug, Default)]
+pub struct KnownTools {
+    pub tools: Vec<Arc<Tool>>,
+    pub rejected: Vec<RejectedTool>,
+}
+
+impl From<ParsedTools> for KnownTools {
+    fn from(parsed: ParsedTools) -> Self {
+        Self {
+            tools: parsed.tools.into_iter().map(Arc::new).collect(),
+            rejected: parsed.rejected,
+        }
+    }
+}
+
+/// A list from before this start.
+#[derive(Debug)]
+pub struct Known {
+    pub list: RawTools,
+    /// The era its upstream spoke, tried first; `None` = not known.
+    pub era: Option<Era>,
+}
+
+/// The side of a connector that callers share.
+pub struct Shared {
+    pub id: ConnectorId,
+    pub(super) view: ArcSwap<View>,
+    pub(super) session: ArcSwapOption<Session>,
+    /// Unix milliseconds of the last call; 0 = none in this run.
+    pub(super) used_at: AtomicU64,
+    pub log: Log,
+}
+
+impl Shared {
+    /// The present state.
+    pub fn view(&self) -> Arc<View> {
+        self.view.load_full()
+    }
+
+    /// The session, if one stands.
+    pub fn session(&self) -> Option<Arc<Session>> {
+        self.session.load_full().filter(|session| !session.is_over())
+    }
+
+    /// Unix milliseconds of the last call, in this run.
+    pub fn used_at(&self) -> Option<u64> {
+        Some(self.used_at.load(Ordering::Relaxed)).filter(|at| *at > 0)
+    }
+
+    /// Notes that a call uses the connector now.
+    pub fn mark_used(&self) {
+        self.used_at.store(unix_ms(), Ordering::Relaxed);
+    }
+}
