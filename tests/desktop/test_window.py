@@ -1,11 +1,14 @@
 """The app's window: what a person does in it, and what its page refuses."""
 
+import sys
 import unittest
+from pathlib import Path
 
-from desktop import REPOSITORY, Desktop
+from desktop import FILES, REPOSITORY, Desktop
 from waiting import until
 from webview import Webview
 
+HOSTILE = Path(__file__).with_name("hostile_server.py")
 EVERYTHING = REPOSITORY / "tests/upstreams/node_modules/.bin/mcp-server-everything"
 
 
@@ -36,7 +39,7 @@ class Connectors(unittest.TestCase):
 
         window.go_to("#/connectors")
         window.sees("Connected")
-        switch = window.button("everything on")
+        switch = window.button("Use everything")
         self.assertEqual(switch.attribute("aria-checked"), "true")
         switch.click()
         until("off in connectors.json", lambda: servers()["everything"].get("enabled") is False)
@@ -51,7 +54,7 @@ class Connectors(unittest.TestCase):
         self.desktop.save(by_hand("Renamed by hand"))
         window.sees("Renamed by hand")
         self.desktop.save('{"servers": {\n  "one": nonsense\n}}')
-        window.sees("Line 2")
+        window.sees("line 2")
         window.sees("Renamed by hand")
 
     def test_what_an_upstream_is_called_never_becomes_markup(self):
@@ -61,6 +64,27 @@ class Connectors(unittest.TestCase):
         self.window.sees("<b>bold</b>")
         self.assertIsNone(self.window.run("return window.injected ?? null"))
 
+    def test_a_tool_of_a_connector_that_sleeps_answers_the_first_try(self):
+        self.desktop.save({"files": FILES})
+        window = self.window
+        window.go_to("#/connectors/files/tools/list_allowed_directories")
+        window.sees("Ready, starts when used")
+        window.button("Try it").click()
+        window.sees("Done in")
+        window.sees("Connected")
+        window.sees("neuron-connectd-sandbox")
+
+    def test_what_an_upstream_says_never_becomes_markup(self):
+        self.desktop.save({"one": {"command": sys.executable, "args": [str(HOSTILE)]}})
+        window = self.window
+        window.go_to("#/connectors/one/tools/greet")
+        window.sees('description <img src=x onerror="window.injected = true">')
+        window.field("name").type("x")
+        window.button("Try it").click()
+        window.sees('result <img src=x onerror="window.injected = true">')
+        self.assertEqual(window.run("return document.querySelectorAll('img, script[src=x], b').length"), 0)
+        self.assertIsNone(window.run("return window.injected ?? null"))
+
     def config(self):
         try:
             return self.desktop.config()
@@ -69,6 +93,86 @@ class Connectors(unittest.TestCase):
 
     def upstreams(self):
         return [pid for pid, name in self.window.app_processes().items() if name.startswith("node")]
+
+
+class Keyboard(unittest.TestCase):
+    """All of it without a mouse, and the focus never lost."""
+
+    def setUp(self):
+        self.desktop = self.enterContext(Desktop())
+        self.desktop.save({"files": FILES})
+        self.window = self.enterContext(Webview(self.desktop))
+        self.window.sees("Ready, starts when used")
+
+    def test_the_keyboard_alone_adds_a_connector_tries_a_tool_and_turns_it_off(self):
+        self.assertTrue(EVERYTHING.exists(), "the test upstreams are not installed: run `make setup`")
+        window = self.window
+        window.tab_to("Add connector")
+        window.press("Enter")
+        self.focus_is("Add a connector")
+        window.tab_to("Paste an address")
+        window.press(*f"{EVERYTHING} stdio")
+        window.sees("Will run")
+        window.tab_to("Add")
+        window.press("Enter")
+        window.sees("Assistants can use its")
+        self.focus_is("everything")
+
+        window.tab_to("Try a tool")
+        window.press("Enter")
+        window.sees("Choose a tool")
+        window.tab_to("echo")
+        window.press("Enter")
+        window.tab_to("message")
+        window.press(*"typed")
+        window.tab_to("Try it")
+        window.press("Space")
+        window.sees("Echo: typed")
+        self.assertEqual(window.focused(), "Try it")
+
+        window.tab_to("Use everything")
+        window.press("Space")
+        until("off in connectors.json", lambda: self.desktop.config()["servers"]["everything"].get("enabled") is False)
+        self.assertEqual(window.focused(), "Use everything")
+
+    def test_escape_leaves_the_question_before_removing_and_gives_the_focus_back(self):
+        window = self.window
+        window.go_to("#/connectors/files/settings")
+        window.sees("Remove this connector")
+        window.tab_to("Remove…")
+        window.press("Enter")
+        window.sees("Remove Files?")
+        self.focus_is("Cancel")
+        window.press("Escape")
+        until("the question is gone", lambda: "Remove Files?" not in window.text())
+        self.focus_is("Remove…")
+        self.assertIn("files", self.desktop.config()["servers"])
+
+        window.press("Enter")
+        self.focus_is("Cancel")
+        window.press("Tab", "Enter")
+        window.sees("No connectors yet")
+        self.focus_is("Connectors")
+        self.assertEqual(self.desktop.config()["servers"], {})
+
+    def test_removing_items_of_a_list_leaves_the_focus_in_the_list(self):
+        window = self.window
+        window.go_to("#/add/hand")
+        window.sees("Command")
+        window.tab_to("Add argument")
+        window.press("Enter")
+        self.focus_is("Item 1")
+        window.press("a", "Enter")
+        self.focus_is("Item 2")
+        window.press("b", "Tab")
+        self.focus_is("Remove b")
+        window.press("Enter")
+        self.focus_is("Remove a")
+        window.press("Enter")
+        self.focus_is("Add argument")
+
+    def focus_is(self, name):
+        until(f"the focus is on “{name}”", lambda: self.window.focused() == name, report=lambda: str(self.window.focused()))
 
 
 class Page(unittest.TestCase):

@@ -16,6 +16,10 @@ from waiting import until
 
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 _DRIVER = "/usr/bin/WebKitWebDriver"
+# The WebDriver protocol's codes for keys that write nothing.
+KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Shift": "\ue008", "Escape": "\ue00c", "Space": " "}
+# No screen of the tests has more to pass.
+MOST_TABS = 60
 # Starting the app and its first page is part of one request.
 _REQUEST_DEADLINE = 120
 
@@ -80,6 +84,37 @@ class Webview:
         starts = f"starts-with(normalize-space(.), {_quoted(label)})"
         fields = "self::input or self::textarea or self::select"
         return self.find(f"//*[{fields}][@aria-label={_quoted(label)} or @id=//label[{starts}]/@for]")
+
+    def press(self, *keys):
+        """Presses these keys one after the other, as the keyboard does; names of keys are in [`KEYS`]."""
+        steps = []
+        for key in keys:
+            held = ["Shift", "Tab"] if key == "Shift+Tab" else [key]
+            codes = [KEYS.get(name, name) for name in held]
+            steps += [{"type": "keyDown", "value": code} for code in codes]
+            steps += [{"type": "keyUp", "value": code} for code in reversed(codes)]
+        self._command("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": steps}]})
+
+    def focused(self):
+        """What a screen reader calls the thing that has the focus: its label, else its text; none on nothing."""
+        return self.run(
+            """
+            const one = document.activeElement;
+            if (!one || one === document.body) return null;
+            const named = one.getAttribute("aria-label") ?? one.labels?.[0]?.innerText ?? one.innerText ?? "";
+            return named.trim();
+            """
+        )
+
+    def tab_to(self, name):
+        """Presses Tab until the thing of this name has the focus. It may start with the name, as a field's label does."""
+        passed = []
+        for _ in range(MOST_TABS):
+            self.press("Tab")
+            passed.append(self.focused())
+            if (passed[-1] or "").split("\n")[0].startswith(name):
+                return
+        raise AssertionError(f"Tab does not reach “{name}”; it passes {passed}")
 
     def sees(self, text):
         """Waits until the page shows this text."""

@@ -5,7 +5,7 @@ import App from "../src/App.svelte";
 import { router } from "../src/lib/router.svelte";
 import { store } from "../src/lib/store.svelte";
 import { calls, publish, setWorld, type World } from "./rpc-fixture";
-import { answer, connector, fileTools, ordinary, tool, world } from "./worlds";
+import { answer, connector, fileTools, now, ordinary, tool, world } from "./worlds";
 
 const hostile = '<img src=x onerror="document.title=1">';
 
@@ -129,7 +129,7 @@ test("the list says how many there are and how many need the person", async () =
 
 test("a switch shows the wish at once and the truth when the change is refused", async () => {
   await open(world(ordinary, { refusal: { code: "not_saved", error: "The disk is full." } }));
-  const toggle = button("Files on");
+  const toggle = button("Use Files");
   toggle.click();
   flushSync();
   expect(toggle.getAttribute("aria-checked")).toBe("false");
@@ -140,13 +140,13 @@ test("a switch shows the wish at once and the truth when the change is refused",
 
 test("a switch follows the snapshot", async () => {
   await open(world(ordinary));
-  button("Files on").click();
+  button("Use Files").click();
   await settle();
   expect(calls).toEqual(["set_enabled files false"]);
-  expect(button("Files on").getAttribute("aria-checked")).toBe("false");
+  expect(button("Use Files").getAttribute("aria-checked")).toBe("false");
   publish((snapshot) => ({ ...snapshot, connectors: ordinary }));
   await settle(2_000);
-  expect(button("Files on").getAttribute("aria-checked")).toBe("true");
+  expect(button("Use Files").getAttribute("aria-checked")).toBe("true");
 });
 
 test("the search finds a connector by one of its tools", async () => {
@@ -211,6 +211,22 @@ test("a slow tool can be cancelled after half a second and says so", async () =>
   await settle();
   expect(calls.at(-1)).toBe("cancel_try");
   expect(text()).toContain("Cancelled.");
+});
+
+test("the answer of a tool stays when its connector connects meanwhile", async () => {
+  const asleep = connector("files", { status: "sleeping" });
+  const made = world([asleep], { tools: { files: fileTools } });
+  await open(made, "#/connectors/files/tools/list_directory");
+  await write(query("#argument-0"), ".");
+  button("Try it").click();
+  made.tools["files"] = structuredClone(fileTools);
+  publish((snapshot) => ({ ...snapshot, connectors: [connector("files", { status: "connected" })] }));
+  await settle();
+  expect(text()).toContain("Done in 3 ms");
+  publish((snapshot) => ({ ...snapshot, connectors: [connector("files", { status: "connected", tools: 4 })] }));
+  await settle();
+  expect(text()).toContain("Done in 3 ms");
+  expect(calls).toHaveLength(1);
 });
 
 test("adding shows what will run and the consent, and refuses an id that is taken", async () => {
@@ -280,14 +296,122 @@ test("removing asks first, and a connector that is gone says so", async () => {
   expect(text()).toContain("There is no connector “files”.");
 });
 
-test("problems of file and port are told with their place", async () => {
+test("problems of file and port are told", async () => {
   const made = world(ordinary);
   made.snapshot.api = { state: "port_taken", port: 7771, message: "Port 7771 is held by node (pid 4242)." };
-  made.snapshot.config.notices = [{ level: "error", message: "A comma is missing.", line: 14, column: 7 }];
+  made.snapshot.config.notices = [{ level: "error", message: "A comma is missing on line 14.", line: 14, column: 7 }];
   await open(made);
   const alerts = [...document.querySelectorAll("[role=alert]")].map((one) => one.textContent).join(" ");
   expect(alerts).toContain("held by node");
-  expect(alerts).toContain("Line 14, column 7");
+  expect(alerts).toContain("line 14");
+});
+
+test("a mistake in one entry is told on its row and its page, and not a second time above the list", async () => {
+  const error = 'Connector "both" (line 3, column 7): an entry has either "command" or "url", not both; remove one.';
+  const both = connector("both", { status: "invalid", enabled: false, tools: 0, action: "edit", error });
+  const made = world([both]);
+  made.snapshot.config.notices = [{ level: "error", message: error, server: "both", line: 3, column: 7 }];
+  await open(made);
+  expect(query("li").textContent).toContain("not both; remove one");
+  expect(text().split("not both; remove one")).toHaveLength(2);
+  expect(query("main").textContent).not.toContain("0 tools");
+  await go("#/connectors/both");
+  expect(text()).toContain("What is wrong");
+  expect(text()).toContain("not both; remove one");
+});
+
+test("a connector that works and was never used says what to do next", async () => {
+  await open(world([connector("new", { tools: 2 })]), "#/connectors/new");
+  expect(text()).toContain("Ready. Assistants can use its 2 tools");
+  expect(query("a.primary").getAttribute("href")).toBe("#/connectors/new/tools");
+  publish((snapshot) => ({ ...snapshot, connectors: [connector("new", { tools: 2, used_at: now })] }));
+  await settle();
+  expect(document.querySelector("a.primary")).toBeNull();
+});
+
+test("the tools of a connector that does not work say why there are none", async () => {
+  const broken = connector("x", { status: "error", tools: 0, error: "The program exited with code 1 by itself." });
+  await open(world([broken]), "#/connectors/x/tools");
+  expect(text()).toContain("The program exited with code 1 by itself.");
+});
+
+test("the first start reads the note in the folder and tells the address for assistants", async () => {
+  const made = world([connector("filesystem", { name: "Files" })], {
+    opening: { reason: "first_run", route: null },
+    tools: { filesystem: [tool("filesystem", "read_text_file", { type: "object" })] },
+    answer: () => answer({ content: [{ type: "text", text: "This folder is yours." }] }),
+  });
+  await open(made);
+  button("Try it").click();
+  await settle();
+  expect(calls).toEqual(['try_tool mcp__filesystem__read_text_file {"path":"welcome.md"}']);
+  expect(text()).toContain("This folder is yours.");
+  expect(text()).toContain("http://127.0.0.1:7771/mcp/tools");
+  button("Hide this introduction").click();
+  await settle();
+  expect(text()).not.toContain("Welcome to");
+});
+
+const focused = () => document.activeElement as HTMLElement;
+
+/** Lets a change be seen and the next frame pass. */
+const frame = () => settle(50);
+
+test("the focus stays near when the thing it was on goes away", async () => {
+  const schema = { type: "object", properties: { tags: { type: "array", items: { type: "string" } } } };
+  await open(world(ordinary, { tools: { files: [tool("files", "f", schema)] } }), "#/connectors/files/tools/f");
+  for (let item = 0; item < 3; item += 1) {
+    button("Add item").click();
+    await settle();
+  }
+  for (const place of [2, 1]) {
+    button(`Remove ${place + 1}`).focus();
+    focused().click();
+    await frame();
+    expect(focused().getAttribute("aria-label")).toBe(`Remove ${place}`);
+  }
+  focused().click();
+  await frame();
+  expect(focused().textContent).toBe("Add item");
+
+  button("Write the arguments as JSON").focus();
+  focused().click();
+  await frame();
+  expect(focused().tagName).not.toBe("BODY");
+});
+
+test("cancelling a tool leaves the focus on its button", async () => {
+  await open(
+    world(ordinary, { tools: { files: fileTools }, answer: () => "never" }),
+    "#/connectors/files/tools/list_directory",
+  );
+  await write(query("#argument-0"), ".");
+  button("Try it").focus();
+  button("Try it").click();
+  await settle(600);
+  expect(focused()).toBe(button("Try it"));
+  button("Cancel").focus();
+  focused().click();
+  await frame();
+  expect(focused()).toBe(button("Try it"));
+});
+
+test("closing what is told once leaves the focus on the screen", async () => {
+  await open(world(ordinary, { opening: { reason: "no_tray_host", route: null } }));
+  button("Close").focus();
+  focused().click();
+  await frame();
+  expect(focused().textContent).toBe("Add connector");
+});
+
+test("whoever clicks on nothing is not sent anywhere", async () => {
+  await open(world(ordinary, { opening: { reason: "no_tray_host", route: null } }));
+  button("Close").focus();
+  document.body.dispatchEvent(new Event("pointerdown", { bubbles: true }));
+  focused().blur();
+  store.dismissed["no_tray_host"] = true;
+  await frame();
+  expect(focused()).toBe(document.body);
 });
 
 test("the tray's route opens its place", async () => {

@@ -121,7 +121,16 @@ pub fn last_lines(log: &Log, since: SystemTime) -> Option<String> {
         .filter(|line| line.at >= since && !line.text.starts_with("[session]"))
         .map(|line| &*line.text)
         .collect();
+    let text = once(&text);
     (!text.is_empty()).then(|| text.join("\n"))
+}
+
+/// A program that was greeted in both ways says the same twice.
+fn once<'l, 't>(lines: &'l [&'t str]) -> &'l [&'t str] {
+    match lines.split_at(lines.len() / 2) {
+        (first, second) if first == second => first,
+        _ => lines,
+    }
 }
 
 /// Puts the session's owner into `kept` as soon as there is one, so that it outlives this future.
@@ -188,14 +197,14 @@ async fn resolve(world: &World, entry: &config::Connector) -> Result<Resolved, C
         home: &world.person_home,
     };
     let resolved = config::expand(entry, &lookup).map_err(|error| match error {
-        ExpandError::MissingSecret { name } => Cause::MissingSecret(name),
+        ExpandError::MissingSecret { name } => Cause::MissingSecret(format!("The secret {name}")),
         ExpandError::UnsetEnv { .. } | ExpandError::Unusable { .. } => Cause::Entry(sentence(&error.to_string())),
     })?;
     match &resolved {
         Resolved::Http {
             auth: Some(Auth::Token),
             ..
-        } => Err(Cause::MissingSecret("for its sign-in".to_owned())),
+        } => Err(Cause::MissingSecret("The token for this server".to_owned())),
         Resolved::Http {
             auth: Some(Auth::OAuth),
             ..

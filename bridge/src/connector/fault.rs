@@ -153,9 +153,24 @@ fn words_of(error: &reqwest::Error) -> String {
     }
     match words {
         _ if error.is_timeout() => "no connection within the time allowed".to_owned(),
-        Some(words) => short(&words),
+        Some(words) => plain_words(&words),
         None => "the connection failed".to_owned(),
     }
+}
+
+/// The usual faults of a network as a person says them, with the system's own words for whoever looks them up.
+fn plain_words(words: &str) -> String {
+    let words = words.split(" (os error").next().unwrap_or(words);
+    let meaning = if words.contains("refused") {
+        "nothing listens at its address; check the address, and that the server runs"
+    } else if words.contains("lookup address") || words.contains("dns") {
+        "there is no host of this name, or this computer is offline"
+    } else if words.contains("certificate") {
+        "its certificate cannot be trusted"
+    } else {
+        return short(words);
+    };
+    format!("{meaning} ({})", short(words))
 }
 
 #[cfg(test)]
@@ -167,6 +182,10 @@ mod tests {
         let error = reqwest::get("http://127.0.0.1:1/mcp?key=SENTINEL").await.unwrap_err();
         let words = words_of(&error);
         assert!(words.contains("refused") && !words.contains("SENTINEL"), "{words}");
+        assert!(
+            words.starts_with("nothing listens") && !words.contains("os error"),
+            "{words}"
+        );
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl From<Cause> for Failure {
 /// Why there is no session. Each text is a sentence, or the end of one, for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
-    /// `${secret:NAME}` or the token itself is not set.
+    /// What is not set, as the start of a sentence: a `${secret:NAME}`, or the token itself.
     MissingSecret(String),
     /// The entry cannot be expanded: an unset variable, an unreadable file.
     Entry(String),
@@ -95,11 +95,22 @@ impl Cause {
     /// What happened, as one sentence that ends without a stop to its advice.
     pub fn sentence(&self) -> String {
         match self {
-            Self::MissingSecret(name) => format!("The secret {name} is not set."),
+            Self::MissingSecret(what) => format!(
+                "{what} is not set, and keys cannot be kept here yet. Edit the entry: write the key itself in its place, \
+                 or ${{env:NAME}} to take it from the environment."
+            ),
             Self::Entry(text) | Self::ProgramNotFound(text) | Self::NotStarted(text) => text.clone(),
-            Self::SignIn => "This server wants you to sign in first.".to_owned(),
-            Self::Exited(how) => format!("The program stopped by itself: {how}."),
-            Self::NoAnswer(after) => format!("It did not answer within {} s of starting.", after.as_secs_f32()),
+            Self::SignIn => "The server wants a sign-in, which is not possible here yet. If its makers give you a key, edit the entry \
+                              and send the key in the header Authorization."
+                .to_owned(),
+            Self::Exited(how) => format!(
+                "The program {how} by itself. Its log may say why; else check its command."
+            ),
+            Self::NoAnswer(after) => format!(
+                "It did not answer within {} s. Try again: a first start may have much to download. If it stays so, check \
+                 the entry.",
+                after.as_secs_f32()
+            ),
             Self::Network(text) => format!("It could not be reached: {text}."),
             Self::HttpStatus { status, .. } => {
                 format!(
@@ -107,7 +118,7 @@ impl Cause {
                     status_words(*status)
                 )
             }
-            Self::Protocol(text) => format!("It does not speak MCP as expected: {text}."),
+            Self::Protocol(text) => format!("It answers, but not as an MCP server does: {text}."),
             Self::Stopped => "It is being stopped.".to_owned(),
         }
     }
@@ -178,7 +189,8 @@ impl Cause {
 fn status_words(status: u16) -> &'static str {
     match status {
         403 => " (forbidden)",
-        404 => " (nothing at this address; check the URL)",
+        404 => " (nothing is at this address; check it)",
+        405 | 406 => " (this address is not for MCP; check it)",
         429 => " (too many requests)",
         500..=599 => " (the server has a problem of its own)",
         _ => "",
@@ -413,7 +425,7 @@ mod tests {
 
     fn every_cause() -> Vec<Cause> {
         vec![
-            Cause::MissingSecret("KEY".into()),
+            Cause::MissingSecret("The secret KEY".into()),
             Cause::Entry("KEY is not set.".into()),
             Cause::SignIn,
             Cause::ProgramNotFound("npx is not on this computer.".into()),

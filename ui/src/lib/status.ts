@@ -79,6 +79,11 @@ export function transportWords(transport: TransportKind): string {
   }
 }
 
+/** Why it does not work; nothing where the person turned it off. */
+export function troubleOf(connector: ConnectorView): string | undefined {
+  return connector.enabled || connector.status === "invalid" ? connector.error : undefined;
+}
+
 /** What a row's one button does: a command, or a place where the mend is. */
 export type Mend = { kind: "reconnect"; label: string } | { kind: "open"; label: string; tab: "overview" | "settings" };
 

@@ -1,0 +1,81 @@
+/** Keeps the keyboard somewhere: when what it was on disappears or is switched off, its neighbour takes the focus. */
+
+const controls =
+  'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), summary, [tabindex="0"]';
+
+/** A focused control, and its place among the controls of each element around it, innermost first. */
+type Spot = { control: HTMLElement; name: string; around: { element: Element; index: number }[] };
+
+/**
+ * Watches `root` until the returned function is called. It acts a frame late and only while nothing has the focus, so
+ * whoever moves the focus on purpose comes first.
+ */
+export function keepFocus(root: HTMLElement): () => void {
+  let spot: Spot | null = null;
+  let frame = 0;
+
+  const focused = ({ target }: FocusEvent) => {
+    spot = target instanceof HTMLElement && root.contains(target) ? spotOf(target, root) : null;
+  };
+  // A click on nothing leaves the focus on purpose.
+  const pressed = () => (spot = null);
+  const changed = () => {
+    if (!spot) return;
+    if (isUsable(spot.control)) {
+      if (spot.control === document.activeElement) spot = spotOf(spot.control, root);
+      return;
+    }
+    const lost = spot;
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(() => {
+      if (!isUsable(lost.control) && isNowhere(lost.control)) neighbourOf(lost)?.focus();
+    });
+  };
+
+  const observer = new MutationObserver(changed);
+  observer.observe(root, { childList: true, subtree: true, attributes: true, attributeFilter: ["disabled"] });
+  document.addEventListener("focusin", focused);
+  document.addEventListener("pointerdown", pressed, true);
+  return () => {
+    cancelAnimationFrame(frame);
+    observer.disconnect();
+    document.removeEventListener("focusin", focused);
+    document.removeEventListener("pointerdown", pressed, true);
+  };
+}
+
+function spotOf(control: HTMLElement, root: HTMLElement): Spot {
+  const around: Spot["around"] = [];
+  for (let element = control.parentElement; element; element = element.parentElement) {
+    around.push({ element, index: [...element.querySelectorAll(controls)].indexOf(control) });
+    if (element === root) break;
+  }
+  return { control, name: nameOf(control), around };
+}
+
+/** In what is left around: the nearest of the same name (the ✕ of another item), else the control before. */
+function neighbourOf({ name, around }: Spot): HTMLElement | null {
+  for (const { element, index } of around) {
+    const left = element.isConnected ? [...element.querySelectorAll<HTMLElement>(controls)] : [];
+    const distance = (control: HTMLElement) => Math.abs(left.indexOf(control) - index);
+    const same = left.filter((control) => nameOf(control) === name);
+    const [nearest] = same.sort((one, other) => distance(one) - distance(other));
+    if (nearest) return nearest;
+    const before = left[Math.min(Math.max(index - 1, 0), left.length - 1)];
+    if (before) return before;
+  }
+  return null;
+}
+
+function nameOf(control: HTMLElement): string {
+  return `${control.tagName} ${control.textContent.trim()}`;
+}
+
+function isUsable(control: HTMLElement): boolean {
+  return control.isConnected && !control.matches(":disabled");
+}
+
+function isNowhere(lost: HTMLElement): boolean {
+  const active = document.activeElement;
+  return active === null || active === document.body || active === lost;
+}
