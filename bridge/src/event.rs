@@ -1,6 +1,6 @@
 //! What happened, in order: one numbered stream that HTTP, window and command line can resume.
 
-use std::{collections::VecDeque, sync::Mutex};
+use std::{borrow::Cow, collections::VecDeque, sync::Mutex};
 
 use serde::Serialize;
 use tokio::sync::broadcast;
@@ -57,6 +57,20 @@ impl Event {
             Self::CallFinished { .. } => "call_finished",
             Self::ConfigError { .. } => "config_error",
         }
+    }
+
+    /// What a walk-in may see of it: that the file has a problem and where, not what is written there.
+    pub fn for_walk_in(&self) -> Cow<'_, Self> {
+        let Self::ConfigError { notices } = self else {
+            return Cow::Borrowed(self);
+        };
+        let unsaid = |notice: &Notice| Notice {
+            message: "connectors.json needs a look; Neuron Connect's window says more.".to_owned(),
+            ..notice.clone()
+        };
+        Cow::Owned(Self::ConfigError {
+            notices: notices.iter().map(unsaid).collect(),
+        })
     }
 
     /// The caller this event belongs to; `None` is everybody's.
@@ -139,5 +153,20 @@ mod tests {
             log.publish(Event::ToolsChanged { tools });
         }
         assert_eq!(log.subscribe(Some(0)).0.len(), KEPT_EVENTS);
+    }
+
+    #[test]
+    fn a_walk_in_learns_where_the_file_is_wrong_but_not_what_it_says() {
+        let event = Event::ConfigError {
+            notices: vec![Notice {
+                level: crate::snapshot::NoticeLevel::Error,
+                message: "unknown transport \"SENTINEL\"".to_owned(),
+                line: Some(3),
+                column: Some(7),
+                server: None,
+            }],
+        };
+        let told = serde_json::to_string(&*event.for_walk_in()).unwrap();
+        assert!(!told.contains("SENTINEL") && told.contains("\"line\":3"), "{told}");
     }
 }

@@ -1,6 +1,6 @@
 //! What happens, as server-sent events.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{borrow::Cow, collections::VecDeque, time::Duration};
 
 use axum::{body::Body, extract::State, response::Response};
 use bytes::Bytes;
@@ -113,7 +113,11 @@ impl Reader {
         if !may_see {
             return None;
         }
-        let data = serde_json::to_string(&numbered.event)
+        let event = match self.caller {
+            Caller::Owner => Cow::Borrowed(&numbered.event),
+            Caller::WalkIn => numbered.event.for_walk_in(),
+        };
+        let data = serde_json::to_string(&*event)
             .inspect_err(|error| tracing::error!("an event could not be written as JSON: {error}"))
             .ok()?;
         let (id, name) = (numbered.id, numbered.event.name());
