@@ -133,7 +133,7 @@ export const tools_unknown = (): string => "not known yet";
 export const what_is_wrong = (): string => "What is wrong";
 export const last_lines = (): string => "The last lines it wrote before it stopped";
 export const see_log = (): string => "See log";
-export const state_since = (p: { state: string | number; when: string | number }): string => `${p.state}, since ${p.when}`;
+export const state_since = (p: { state: string | number; when: string | number }): string => `${p.state} (since ${p.when})`;
 export const fact_state = (): string => "State";
 export const fact_retry = (): string => "Next try";
 export const fact_runs = (): string => "Runs";
