@@ -475,3 +475,16 @@ where
         Err(error) => Err((cause_of_init_error(&error), Some(extra))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_says_at_both_greetings_is_shown_once() {
+        assert_eq!(once(&["no key", "bye", "no key", "bye"]), ["no key", "bye"]);
+        assert_eq!(once(&["no key", "bye"]), ["no key", "bye"]);
+        assert_eq!(once(&["a", "b", "a"]), ["a", "b", "a"]);
+        assert!(once(&[]).is_empty());
+    }
+}
