@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::Path,
-    process::{Child, ExitStatus},
+    process::{Child, Command, ExitStatus},
     time::{Duration, Instant},
 };
 
@@ -55,6 +55,25 @@ fn with_environment(wanted: impl Fn(&[&[u8]]) -> bool) -> Vec<u32> {
 pub fn signal(pid: u32, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id");
     let _ = kill_process(pid, signal);
+}
+
+/// A process that ends with its owner, also when a test fails.
+pub struct Owned(pub Child);
+
+impl Owned {
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start(command: &mut Command) -> Self {
+        Self(command.spawn().expect("the program starts"))
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // One that has ended by itself is no fault.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Waits for a child to end.

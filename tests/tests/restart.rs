@@ -48,12 +48,12 @@ fn the_very_first_answer_after_a_start_is_the_whole_list() {
         arguments: vec!["--port".to_owned(), port.to_string()],
         ..Setup::default()
     };
-    let mut child = serve_command(&home, &setup).spawn().unwrap();
+    let mut bridge = process::Owned::start(&mut serve_command(&home, &setup));
     let mut connection = eventually("it listens", SOON, || Connection::try_open(&Address::Tcp(port)).ok());
     let first = connection.send("GET", "/mcp/tools", &[], b"");
     assert_eq!((first.status, first.body), (200, before));
-    process::signal(child.id(), rustix::process::Signal::TERM);
-    assert!(process::wait_for_exit(&mut child, "the bridge", SHUTDOWN).success());
+    process::signal(bridge.0.id(), rustix::process::Signal::TERM);
+    assert!(process::wait_for_exit(&mut bridge.0, "the bridge", SHUTDOWN).success());
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_taken_port_is_told_with_its_holder_and_taken_up_once_it_is_free() {
         arguments: vec!["--port".to_owned(), port.to_string()],
         ..Setup::default()
     };
-    let mut child = serve_command(&home, &setup).spawn().unwrap();
+    let mut bridge = process::Owned::start(&mut serve_command(&home, &setup));
     let api = || serde_json::from_slice::<Value>(&std::fs::read(home.api_file()).ok()?).ok();
     let published = eventually("the bridge tells how to reach it", SOON, api);
     assert_eq!(published["port"], Value::Null, "nobody may take the holder for us");
@@ -178,8 +178,8 @@ fn a_taken_port_is_told_with_its_holder_and_taken_up_once_it_is_free() {
         (connection.try_send("GET", "/healthz", &[], b"").ok()?.status == 200).then_some(())
     });
     assert_eq!(api().unwrap()["port"], port);
-    process::signal(child.id(), rustix::process::Signal::TERM);
-    assert!(process::wait_for_exit(&mut child, "the bridge", SHUTDOWN).success());
+    process::signal(bridge.0.id(), rustix::process::Signal::TERM);
+    assert!(process::wait_for_exit(&mut bridge.0, "the bridge", SHUTDOWN).success());
     assert!(!home.api_file().exists());
 }
 
@@ -191,9 +191,9 @@ fn a_bridge_that_waits_for_its_port_stops_all_the_same() {
         arguments: vec!["--port".to_owned(), holder.local_addr().unwrap().port().to_string()],
         ..Setup::default()
     };
-    let mut child = serve_command(&home, &setup).spawn().unwrap();
+    let mut bridge = process::Owned::start(&mut serve_command(&home, &setup));
     eventually("it waits", SOON, || home.api_file().exists().then_some(()));
-    process::signal(child.id(), rustix::process::Signal::TERM);
-    assert!(process::wait_for_exit(&mut child, "the bridge", SHUTDOWN).success());
+    process::signal(bridge.0.id(), rustix::process::Signal::TERM);
+    assert!(process::wait_for_exit(&mut bridge.0, "the bridge", SHUTDOWN).success());
     assert!(!home.api_file().exists());
 }
