@@ -298,7 +298,6 @@ async fn a_child_survives_the_thread_that_asked_for_it() {
 
 /// Not a test: the bridge that the tests below start and kill. It tells its children's ids and waits.
 #[tokio::test]
-#[ignore = "run by other tests as a process of its own"]
 async fn bridge_to_be_killed() {
     let Some(home) = std::env::var_os("KILLED_BRIDGE_HOME").map(PathBuf::from) else {
         return;
@@ -318,7 +317,6 @@ async fn after_a_kill_9_of_the_bridge_the_next_start_finds_every_orphan_and_nobo
         .args([
             "--exact",
             "connector::process::tests::bridge_to_be_killed",
-            "--ignored",
             "--nocapture",
         ])
         .env("KILLED_BRIDGE_HOME", home.path())
