@@ -419,3 +419,19 @@ test("the tray's route opens its place", async () => {
   await settle();
   expect(router.route).toMatchObject({ screen: "detail", id: "postgres" });
 });
+
+test("a connector that was added opens once its snapshot is there, with the focus on its name", async () => {
+  const proposals = [{ id: "weather", entry: '{"command":"x"}', summary: "x", notes: [], problem: null }];
+  await open(world(ordinary, { propose: () => ({ proposals, problem: null }) }), "#/add");
+  await write(query("#paste"), "x");
+  await settle(300);
+  query("form").dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
+  await settle(100);
+  expect(location.hash).toBe("#/add");
+  publish((snapshot) => ({ ...snapshot, connectors: [...snapshot.connectors, connector("weather")] }));
+  await settle();
+  await settle();
+  expect(location.hash).toBe("#/connectors/weather");
+  expect(text()).not.toContain("is gone");
+  expect(document.activeElement?.tagName).toBe("H1");
+});

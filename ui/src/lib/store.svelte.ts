@@ -4,6 +4,9 @@ import { sentence } from "./failure";
 import { rpc, type Opening, type Theme } from "./rpc";
 import { router } from "./router.svelte";
 
+/** A snapshot follows its command within milliseconds; after this the screen goes on without, in milliseconds. */
+const SNAPSHOT_DEADLINE = 2_000;
+
 class Store {
   /** Null until the first one came. */
   snapshot = $state.raw<Snapshot | null>(null);
@@ -15,16 +18,35 @@ class Store {
   now = $state(Date.now());
   /** Panels that were closed in this window. */
   dismissed = $state<Record<string, true>>({});
+  #awaited: { id: string; resolve: () => void }[] = [];
 
   connector(id: string): ConnectorView | undefined {
     return this.snapshot?.connectors.find((connector) => connector.id === id);
+  }
+
+  /** Resolves once the snapshot has this connector: a command's answer may overtake the snapshot that it made. */
+  async shows(id: string): Promise<void> {
+    if (this.connector(id)) return;
+    await new Promise<void>((resolve) => {
+      this.#awaited.push({ id, resolve });
+      setTimeout(resolve, SNAPSHOT_DEADLINE);
+    });
+  }
+
+  #take(snapshot: Snapshot): void {
+    this.snapshot = snapshot;
+    this.#awaited = this.#awaited.filter(({ id, resolve }) => {
+      if (!this.connector(id)) return true;
+      resolve();
+      return false;
+    });
   }
 
   /** Subscribes first, so that nothing read afterwards can miss a change. */
   async start(): Promise<void> {
     this.failure = null;
     try {
-      await rpc.watch((snapshot) => (this.snapshot = snapshot));
+      await rpc.watch((snapshot) => this.#take(snapshot));
       await rpc.routes((route) => router.go(route));
       this.opening = await rpc.opening();
       if (this.opening.route) router.go(this.opening.route);
