@@ -91,13 +91,23 @@ pub enum Cause {
     Stopped,
 }
 
+/// What a fault waits for.
+enum Mend {
+    Secret,
+    SignIn,
+    /// An edit of the entry.
+    Entry,
+    /// Another attempt.
+    Another,
+}
+
 impl Cause {
     /// What happened, as one sentence that ends without a stop to its advice.
     pub fn sentence(&self) -> String {
         match self {
             Self::MissingSecret(what) => format!(
-                "{what} is not set, and keys cannot be kept here yet. Edit the entry: write the key itself in its place, \
-                 or ${{env:NAME}} to take it from the environment."
+                "{what} is not set, and keys cannot be kept here yet. Edit the entry: ${{env:NAME}} takes a key from the \
+                 environment."
             ),
             Self::Entry(text) | Self::ProgramNotFound(text) | Self::NotStarted(text) => text.clone(),
             Self::SignIn => "The server wants a sign-in, which is not possible here yet. If its makers give you a key, edit the entry \
@@ -123,27 +133,11 @@ impl Cause {
         }
     }
 
-    fn status(&self) -> Status {
+    fn mend(&self) -> Mend {
         match self {
-            Self::MissingSecret(_) => Status::NeedsSecret,
-            Self::SignIn => Status::NeedsSignIn,
-            Self::Entry(_)
-            | Self::ProgramNotFound(_)
-            | Self::NotStarted(_)
-            | Self::Exited(_)
-            | Self::NoAnswer(_)
-            | Self::Network(_)
-            | Self::HttpStatus { .. }
-            | Self::Protocol(_)
-            | Self::Stopped => Status::Error,
-        }
-    }
-
-    fn action(&self) -> Action {
-        match self {
-            Self::MissingSecret(_) => Action::SetSecret,
-            Self::SignIn => Action::SignIn,
-            Self::Entry(_) => Action::Edit,
+            Self::MissingSecret(_) => Mend::Secret,
+            Self::SignIn => Mend::SignIn,
+            Self::Entry(_) => Mend::Entry,
             Self::ProgramNotFound(_)
             | Self::NotStarted(_)
             | Self::Exited(_)
@@ -151,24 +145,33 @@ impl Cause {
             | Self::Network(_)
             | Self::HttpStatus { .. }
             | Self::Protocol(_)
-            | Self::Stopped => Action::Reconnect,
+            | Self::Stopped => Mend::Another,
+        }
+    }
+
+    fn status(&self) -> Status {
+        match self.mend() {
+            Mend::Secret => Status::NeedsSecret,
+            Mend::SignIn => Status::NeedsSignIn,
+            Mend::Entry | Mend::Another => Status::Error,
+        }
+    }
+
+    fn action(&self) -> Action {
+        match self.mend() {
+            Mend::Secret => Action::SetSecret,
+            Mend::SignIn => Action::SignIn,
+            Mend::Entry => Action::Edit,
+            Mend::Another => Action::Reconnect,
         }
     }
 
     /// The code with which calls fail meanwhile.
     pub fn code(&self) -> Code {
-        match self {
-            Self::MissingSecret(_) => Code::NeedsSecret,
-            Self::SignIn => Code::NeedsSignIn,
-            Self::Entry(_)
-            | Self::ProgramNotFound(_)
-            | Self::NotStarted(_)
-            | Self::Exited(_)
-            | Self::NoAnswer(_)
-            | Self::Network(_)
-            | Self::HttpStatus { .. }
-            | Self::Protocol(_)
-            | Self::Stopped => Code::Unavailable,
+        match self.mend() {
+            Mend::Secret => Code::NeedsSecret,
+            Mend::SignIn => Code::NeedsSignIn,
+            Mend::Entry | Mend::Another => Code::Unavailable,
         }
     }
 
