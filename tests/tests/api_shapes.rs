@@ -325,6 +325,34 @@ fn auto_approved_lists_what_the_file_allows_and_nothing_else() {
 }
 
 #[test]
+fn a_change_is_seen_by_whoever_was_told_that_it_is_made() {
+    let bridge = with_fake();
+    let listed = || bridge.get("/mcp/tools").ok().to_string().contains("mcp__fake__echo");
+    let approved = || {
+        bridge.get("/mcp/auto-approved").ok()["tools"]
+            .to_string()
+            .contains("mcp__fake__echo")
+    };
+    for round in 0..40 {
+        let on = round % 2 == 0;
+        bridge
+            .owner_post("/mcp/servers/auto-approve", &json!({"id": "fake", "auto_approve": on}))
+            .ok();
+        assert_eq!(approved(), on, "approved, round {round}");
+        if round % 8 == 7 {
+            bridge
+                .owner_post("/mcp/servers/toggle", &json!({"id": "fake", "enabled": false}))
+                .ok();
+            assert!(!listed(), "listed though turned off, round {round}");
+            bridge
+                .owner_post("/mcp/servers/toggle", &json!({"id": "fake", "enabled": true}))
+                .ok();
+            assert!(listed(), "not listed though turned on, round {round}");
+        }
+    }
+}
+
+#[test]
 fn managing_is_the_owners_and_changes_nothing_from_elsewhere() {
     let bridge = with_fake();
     let before = bridge.home.config();

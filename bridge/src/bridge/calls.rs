@@ -92,9 +92,8 @@ fn find(inner: &Inner, name: &str) -> Result<Target, ApiError> {
             format!("{server} is being started; try again."),
         ));
     };
-    let view = door.shared.view();
-    let shown = view.entry.name.clone().unwrap_or_else(|| server.to_string());
-    if !view.entry.enabled {
+    let shown = door.shared.name();
+    if !door.shared.entry().enabled {
         return Err(ApiError::new(Code::Disabled, format!("{shown} is turned off.")).with_action(Some(Action::Enable)));
     }
     if hidden {
@@ -133,7 +132,7 @@ async fn send(
     let session = still_listed(inner, target, session)?;
     let time = request
         .timeout
-        .or(shared.view().entry.timeouts.call)
+        .or(shared.entry().timeouts.call)
         .unwrap_or(inner.default_call_time)
         .min(LONGEST_CALL);
     let mut outcome = session.call(target.tool.as_str(), request.input.clone(), time).await;

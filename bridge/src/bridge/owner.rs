@@ -114,8 +114,8 @@ impl Owner {
             match change {
                 Change::Nothing => {}
                 Change::Update => match (self.valid(&key), self.connectors.get(&key)) {
-                    (Some(entry), Some(handle)) if handle.shared.view().entry.launch == entry.launch => {
-                        handle.update(entry).await;
+                    (Some(entry), Some(handle)) if handle.shared.entry().launch == entry.launch => {
+                        handle.update(entry);
                     }
                     _ => self.replace(key).await,
                 },
@@ -234,6 +234,7 @@ impl Owner {
                 entry: entry.clone(),
                 live: self.connectors.get(&entry.key).map(|handle| RowLive {
                     id: handle.shared.id.clone(),
+                    entry: handle.shared.entry(),
                     view: handle.shared.view(),
                     used_at: handle.shared.used_at(),
                 }),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    config::{Entry, EntryKind},
+    config::{self, Entry, EntryKind},
     connector::{View, summary_of},
     error::Action,
     ids::ConnectorId,
@@ -25,6 +25,7 @@ pub(crate) struct Row {
 #[derive(Debug, Clone)]
 pub(crate) struct RowLive {
     pub id: ConnectorId,
+    pub entry: Arc<config::Connector>,
     pub view: Arc<View>,
     pub used_at: Option<u64>,
 }
@@ -37,7 +38,7 @@ pub(crate) fn list_key(rows: &[Row]) -> ListKey {
     let live = rows.iter().filter_map(|row| row.live.as_ref());
     ListKey(
         live.map(|live| {
-            let entry = &live.view.entry;
+            let entry = &live.entry;
             let list = Arc::as_ptr(&live.view.tools).cast::<()>() as usize;
             (live.id.clone(), list, entry.enabled, entry.disabled_tools.clone())
         })
@@ -49,7 +50,7 @@ pub(crate) fn list_key(rows: &[Row]) -> ListKey {
 pub(crate) fn tool_list(rows: &[Row]) -> ToolList {
     let mut offers = Vec::new();
     for live in rows.iter().filter_map(|row| row.live.as_ref()) {
-        let entry = &live.view.entry;
+        let entry = &live.entry;
         for tool in &live.view.tools.tools {
             let shown = entry.enabled && !pattern::any_matches(&entry.disabled_tools, tool.name.as_str());
             offers.push(Offer {
@@ -68,7 +69,7 @@ pub(crate) fn connector_view(row: &Row, listed: usize) -> ConnectorView {
     match (&row.entry.kind, &row.live) {
         (EntryKind::Valid(_), Some(live)) => {
             let machine = &live.view.machine;
-            let entry = &live.view.entry;
+            let entry = &live.entry;
             let (error, error_detail) = machine.error();
             ConnectorView {
                 id: row.entry.key.clone(),
@@ -134,7 +135,7 @@ pub(crate) fn detail(row: &Row, view: ConnectorView, list: &ToolList) -> Connect
             entry: row.entry.text.clone(),
         };
     };
-    let entry = &live.view.entry;
+    let entry = &live.entry;
     let mut rejected: Vec<RejectedTool> = live.view.tools.rejected.clone();
     let mut tools = Vec::new();
     for tool in &live.view.tools.tools {

@@ -20,7 +20,6 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct View {
     pub machine: Machine,
-    pub entry: Arc<config::Connector>,
     pub tools: Arc<KnownTools>,
 }
 
@@ -51,6 +50,8 @@ pub struct Known {
 /// The side of a connector that callers share.
 pub struct Shared {
     pub id: ConnectorId,
+    /// Set by the owner of the configuration, so that a change is seen by whoever was told that it is made.
+    pub(super) entry: ArcSwap<config::Connector>,
     pub(super) view: ArcSwap<View>,
     pub(super) session: ArcSwapOption<Session>,
     /// Unix milliseconds of the last call; 0 = none in this run.
@@ -59,6 +60,17 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// What the configuration says of it.
+    pub fn entry(&self) -> Arc<config::Connector> {
+        self.entry.load_full()
+    }
+
+    /// The name for people.
+    pub fn name(&self) -> String {
+        let entry = self.entry.load();
+        entry.name.clone().unwrap_or_else(|| self.id.to_string())
+    }
+
     /// The present state.
     pub fn view(&self) -> Arc<View> {
         self.view.load_full()

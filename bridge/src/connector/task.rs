@@ -44,7 +44,6 @@ type SessionReply = oneshot::Sender<Result<Arc<Session>, ApiError>>;
 enum Message {
     Acquire(SessionReply),
     Reconnect(SessionReply),
-    Update(Arc<config::Connector>),
 }
 
 /// A running connector. Dropping it stops the connector; [`Handle::stop`] also waits.
@@ -82,9 +81,9 @@ impl Handle {
         );
         let shared = Arc::new(Shared {
             id: entry.id.clone(),
+            entry: ArcSwap::new(entry.clone()),
             view: ArcSwap::from_pointee(View {
                 machine: machine.clone(),
-                entry: entry.clone(),
                 tools: tools.clone(),
             }),
             session: ArcSwapOption::empty(),
@@ -97,7 +96,6 @@ impl Handle {
             world,
             shared: shared.clone(),
             machine,
-            entry,
             tools,
             inbox,
             stop: stop.clone(),
@@ -132,9 +130,8 @@ impl Handle {
     }
 
     /// Applies what may change without a restart.
-    pub async fn update(&self, entry: Arc<config::Connector>) {
-        // A task that has ended needs no update.
-        let _ = self.mailbox.send(Message::Update(entry)).await;
+    pub fn update(&self, entry: Arc<config::Connector>) {
+        self.shared.entry.store(entry);
     }
 
     /// Ends the session, also one that is still being opened, and waits until its process tree is gone.
@@ -205,7 +202,6 @@ struct Task {
     world: Arc<World>,
     shared: Arc<Shared>,
     machine: Machine,
-    entry: Arc<config::Connector>,
     tools: Arc<KnownTools>,
     inbox: mpsc::Receiver<Message>,
     stop: CancellationToken,
@@ -249,7 +245,7 @@ impl Task {
         match message {
             Message::Acquire(reply) => self.acquire(reply),
             Message::Reconnect(reply) => {
-                if !self.entry.enabled {
+                if !self.shared.entry().enabled {
                     let _ = reply.send(Err(self.is_off()));
                     return;
                 }
@@ -258,15 +254,11 @@ impl Task {
                 self.waiters.push(reply);
                 self.start_episode();
             }
-            Message::Update(entry) => {
-                self.entry = entry;
-                self.publish();
-            }
         }
     }
 
     fn acquire(&mut self, reply: SessionReply) {
-        if !self.entry.enabled {
+        if !self.shared.entry().enabled {
             let _ = reply.send(Err(self.is_off()));
             return;
         }
@@ -275,7 +267,7 @@ impl Task {
             return;
         }
         if self.attempt.is_none() && self.live.is_none() {
-            match self.machine.may_attempt(&self.name(), unix_ms()) {
+            match self.machine.may_attempt(&self.shared.name(), unix_ms()) {
                 Ok(Way::Await) => {}
                 Ok(Way::Once) => self.start_attempt(),
                 Ok(Way::Episode) => self.start_episode(),
@@ -289,11 +281,8 @@ impl Task {
     }
 
     fn is_off(&self) -> ApiError {
-        ApiError::new(Code::Disabled, format!("{} is turned off.", self.name())).with_action(Some(Action::Enable))
-    }
-
-    fn name(&self) -> String {
-        self.entry.name.clone().unwrap_or_else(|| self.entry.id.to_string())
+        ApiError::new(Code::Disabled, format!("{} is turned off.", self.shared.name()))
+            .with_action(Some(Action::Enable))
     }
 
     fn start_in_background(&mut self, permit: OwnedSemaphorePermit) {
@@ -317,7 +306,7 @@ impl Task {
         self.machine.connecting(unix_ms());
         self.publish();
         let plan = Plan {
-            entry: self.entry.clone(),
+            entry: self.shared.entry(),
             log: self.shared.log.clone(),
             era: self.era,
         };
@@ -338,7 +327,7 @@ impl Task {
                 self.machine.connected(opened.session.facts.clone(), unix_ms());
                 self.shared.session.store(Some(opened.session.clone()));
                 self.publish();
-                let wanted = !self.waiters.is_empty() || self.entry.start == Start::AtLaunch;
+                let wanted = !self.waiters.is_empty() || self.shared.entry().start == Start::AtLaunch;
                 for waiter in self.waiters.drain(..) {
                     // A caller that left meanwhile is no fault.
                     let _ = waiter.send(Ok(opened.session.clone()));
@@ -352,7 +341,7 @@ impl Task {
                 });
             }
             Err(failure) => {
-                let mut refusal = unavailable(&self.name(), &failure.cause);
+                let mut refusal = unavailable(&self.shared.name(), &failure.cause);
                 let chance = getrandom::u32().unwrap_or(u32::MAX);
                 match self.episode.as_mut().and_then(|e| e.after(&failure.cause, chance)) {
                     Some(wait) => {
@@ -376,7 +365,7 @@ impl Task {
 
     /// The rest waits for a call or a click.
     fn look_again_later(&mut self, cause: &Cause) {
-        let by_itself = self.entry.start == Start::AtLaunch && episode::may_pass(cause);
+        let by_itself = self.shared.entry().start == Start::AtLaunch && episode::may_pass(cause);
         self.next_attempt = by_itself.then(|| Instant::now() + LOOK_AGAIN);
     }
 
@@ -404,7 +393,13 @@ impl Task {
                 if let Some(live) = &mut self.live {
                     match live.refresh {
                         Some(_) => live.refresh_again = true,
-                        None => live.refresh = Some(self.world.refresh(&self.entry, &live.session, &self.shared.log)),
+                        None => {
+                            live.refresh = Some(self.world.refresh(
+                                &self.shared.entry(),
+                                &live.session,
+                                &self.shared.log,
+                            ))
+                        }
                     }
                 }
             }
@@ -421,8 +416,10 @@ impl Task {
                         .line(&format!("The tool list could not be read again: {}", cause.sentence())),
                 }
                 if let Some(live) = &mut self.live {
-                    live.refresh = std::mem::take(&mut live.refresh_again)
-                        .then(|| self.world.refresh(&self.entry, &live.session, &self.shared.log));
+                    live.refresh = std::mem::take(&mut live.refresh_again).then(|| {
+                        self.world
+                            .refresh(&self.shared.entry(), &live.session, &self.shared.log)
+                    });
                 }
                 self.publish();
             }
@@ -474,7 +471,6 @@ impl Task {
     fn publish(&self) {
         let view = View {
             machine: self.machine.clone(),
-            entry: self.entry.clone(),
             tools: self.tools.clone(),
         };
         self.shared.view.store(Arc::new(view));
