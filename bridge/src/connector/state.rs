@@ -223,16 +223,6 @@ impl Machine {
         }
     }
 
-    /// What it is doing.
-    pub fn state(&self) -> &State {
-        &self.state
-    }
-
-    /// Grows with every state entered.
-    pub fn sequence(&self) -> u64 {
-        self.sequence
-    }
-
     /// Carries the numbers of the connector this one replaces, so that they never go back.
     pub fn continue_from(&mut self, earlier: &Machine) {
         self.generation = earlier.generation;

@@ -123,15 +123,6 @@ pub fn decode(method: Method, message_text: &str) -> Result<ServerJsonRpcMessage
     }
 }
 
-/// The id of the request that this message answers, if it is an answer.
-pub fn response_id(message_text: &str) -> Option<RequestId> {
-    match open(message_text) {
-        Opened::Response { id, .. } => Some(id),
-        Opened::Error { id, .. } => id,
-        Opened::Call(_) | Opened::Ambiguous | Opened::Noise => None,
-    }
-}
-
 /// The same as [`decode`], as JSON text that the SDK's own parser turns into that message; for server-sent events, whose
 /// `data` the SDK parses itself. Without a method (an answer to nothing known, a call) nothing is replaced. Split batches
 /// with [`messages`] first.
