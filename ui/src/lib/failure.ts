@@ -13,3 +13,13 @@ export function sentence(cause: unknown): string {
   }
   return cause instanceof Error && cause.message ? cause.message : m.failure_unknown();
 }
+
+/** Runs a command; the sentence of its failure, or null when it worked. */
+export async function failureOf(command: () => Promise<unknown>): Promise<string | null> {
+  try {
+    await command();
+    return null;
+  } catch (cause) {
+    return sentence(cause);
+  }
+}
