@@ -20,7 +20,7 @@ use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-pub use self::start::{BridgeOptions, StartError};
+pub use self::start::{BridgeOptions, DEFAULT_PORT, StartError};
 use self::{owner::Command, person_file::Edit, publish::Row};
 use crate::{
     config::AutoApprove,
@@ -308,8 +308,14 @@ impl BridgeHandle {
     }
 }
 
-fn unknown_server(id: &str) -> ApiError {
-    let shown: String = id.chars().filter(|c| !c.is_control()).take(80).collect();
+/// A name that a caller gave, fit for a sentence.
+fn shown(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(80).collect()
+}
+
+/// For an id that names no connector, legal or not.
+pub(crate) fn unknown_server(id: &str) -> ApiError {
+    let shown = shown(id);
     ApiError::new(
         Code::UnknownServer,
         format!("There is no connector \"{shown}\"; GET /mcp/servers lists them."),

@@ -7,6 +7,7 @@ use std::{
 
 use super::{CallRequest, Caller, Inner, ResultPiece};
 use crate::{
+    config::MAX_CALL_MS,
     connector::{CallFault, Cause, Door, Session},
     error::{Action, ApiError, Code},
     event::Event,
@@ -15,9 +16,6 @@ use crate::{
     store::ResultId,
     tools::{Found, Limits, Shaped, Undecodable, shape},
 };
-
-/// The longest time a caller may ask for.
-pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(3600);
 
 /// Results over this many bytes are read off the async threads.
 const LARGE_RESULT: usize = 256 * 1024;
@@ -110,7 +108,7 @@ fn find(inner: &Inner, name: &str) -> Result<Target, ApiError> {
 }
 
 fn unknown_tool(inner: &Inner, name: &str) -> ApiError {
-    let shown: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
+    let shown = super::shown(name);
     let published = inner.published.load();
     let hint = match published.tools.did_you_mean(name) {
         Some(near) => format!(" Did you mean {near}?"),
@@ -134,7 +132,7 @@ async fn send(
         .timeout
         .or(shared.entry().timeouts.call)
         .unwrap_or(inner.default_call_time)
-        .min(LONGEST_CALL);
+        .min(Duration::from_millis(MAX_CALL_MS));
     let mut outcome = session.call(target.tool.as_str(), request.input.clone(), time).await;
     if matches!(outcome, Err(CallFault::NotSent)) {
         // The session ended before the call reached it, so one more session may take it.
@@ -250,24 +248,19 @@ fn refusal(target: &Target, fault: CallFault) -> ApiError {
             ),
         ),
         CallFault::NotSent => ApiError::new(Code::Unavailable, format!("{server} ended just now; try again.")),
-        CallFault::Lost(cause @ (Cause::SignIn | Cause::HttpStatus { .. })) => {
-            let code = match cause.code() {
-                Code::Unavailable => Code::UpstreamError,
-                other => other,
-            };
-            ApiError::new(code, format!("{server} did not run {tool}. {}", cause.sentence()))
-        }
         CallFault::Lost(cause) => {
-            let known = target.door.shared.view().machine.error().0;
-            let why = known.unwrap_or_else(|| cause.sentence());
             let code = match cause.code() {
                 Code::Unavailable => Code::UpstreamError,
                 other => other,
             };
-            ApiError::new(
-                code,
-                format!("{server} was lost while {tool} ran; it may or may not have done it. {why}"),
-            )
+            let message = if matches!(cause, Cause::SignIn | Cause::HttpStatus { .. }) {
+                format!("{server} did not run {tool}. {}", cause.sentence())
+            } else {
+                let known = target.door.shared.view().machine.error().0;
+                let why = known.unwrap_or_else(|| cause.sentence());
+                format!("{server} was lost while {tool} ran; it may or may not have done it. {why}")
+            };
+            ApiError::new(code, message)
         }
     }
 }

@@ -233,7 +233,6 @@ impl Owner {
             .map(|entry| Row {
                 entry: entry.clone(),
                 live: self.connectors.get(&entry.key).map(|handle| RowLive {
-                    id: handle.shared.id.clone(),
                     entry: handle.shared.entry(),
                     view: handle.shared.view(),
                     used_at: handle.shared.used_at(),

@@ -24,7 +24,6 @@ pub(crate) struct Row {
 
 #[derive(Debug, Clone)]
 pub(crate) struct RowLive {
-    pub id: ConnectorId,
     pub entry: Arc<config::Connector>,
     pub view: Arc<View>,
     pub used_at: Option<u64>,
@@ -40,7 +39,7 @@ pub(crate) fn list_key(rows: &[Row]) -> ListKey {
         live.map(|live| {
             let entry = &live.entry;
             let list = Arc::as_ptr(&live.view.tools).cast::<()>() as usize;
-            (live.id.clone(), list, entry.enabled, entry.disabled_tools.clone())
+            (live.entry.id.clone(), list, entry.enabled, entry.disabled_tools.clone())
         })
         .collect(),
     )
@@ -54,7 +53,7 @@ pub(crate) fn tool_list(rows: &[Row]) -> ToolList {
         for tool in &live.view.tools.tools {
             let shown = entry.enabled && !pattern::any_matches(&entry.disabled_tools, tool.name.as_str());
             offers.push(Offer {
-                server: live.id.clone(),
+                server: live.entry.id.clone(),
                 tool: tool.clone(),
                 listing: if shown { Listing::Listed } else { Listing::Hidden },
             });
@@ -139,11 +138,11 @@ pub(crate) fn detail(row: &Row, view: ConnectorView, list: &ToolList) -> Connect
     let mut rejected: Vec<RejectedTool> = live.view.tools.rejected.clone();
     let mut tools = Vec::new();
     for tool in &live.view.tools.tools {
-        let Some(exposed) = list.exposed(&live.id, &tool.name) else {
+        let Some(exposed) = list.exposed(&live.entry.id, &tool.name) else {
             let reason = list
                 .unnamed()
                 .iter()
-                .find(|u| u.server == live.id && u.tool == tool.name);
+                .find(|u| u.server == live.entry.id && u.tool == tool.name);
             rejected.push(RejectedTool {
                 name: tool.name.to_string(),
                 reason: reason.map_or_else(

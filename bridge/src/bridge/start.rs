@@ -14,7 +14,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::PersonFile};
 use crate::{
     builtin,
-    config::{Config, ConfigFile, WatchError, Watcher},
+    config::{Config, ConfigFile, MAX_CALL_MS, WatchError, Watcher},
     connector::{
         Logs, World,
         process::{self, Spawner},
@@ -64,7 +64,7 @@ pub enum StartError {
     NoPerson,
     #[error("NEURON_CONNECTD_PORT is \"{0}\"; it must be a port number from 0 to 65535.")]
     Port(String),
-    #[error("NEURON_CONNECTD_TIMEOUT_MS is \"{0}\"; it must be a number of milliseconds from 1 to 3600000.")]
+    #[error("NEURON_CONNECTD_TIMEOUT_MS is \"{0}\"; it must be a number of milliseconds from 1 to {MAX_CALL_MS}.")]
     CallTime(String),
     #[error("This computer gives the app no more threads: {0}.")]
     Threads(#[source] std::io::Error),
@@ -222,7 +222,7 @@ fn port(flag: Option<u16>, settings: &Settings) -> Result<u16, StartError> {
 fn call_time() -> Result<Duration, StartError> {
     match std::env::var("NEURON_CONNECTD_TIMEOUT_MS") {
         Ok(text) if !text.is_empty() => match text.trim().parse() {
-            Ok(ms @ 1..=3_600_000) => Ok(Duration::from_millis(ms)),
+            Ok(ms @ 1..=MAX_CALL_MS) => Ok(Duration::from_millis(ms)),
             _ => Err(StartError::CallTime(text)),
         },
         _ => Ok(DEFAULT_CALL_TIME),

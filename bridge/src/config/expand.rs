@@ -12,7 +12,7 @@ use url::Url;
 
 use super::{
     Connector, HttpLaunch, Launch, Resolved, ResolvedOAuth, SecretUrl, StdioLaunch,
-    reference::{self, Piece},
+    reference::{self, Piece, tilde},
 };
 use crate::ids::ConnectorId;
 
@@ -200,12 +200,6 @@ impl Filler<'_> {
             None => PathBuf::from(text),
         }
     }
-}
-
-/// What follows a `~` that means the home folder.
-fn tilde(text: &str) -> Option<&str> {
-    text.strip_prefix('~')
-        .filter(|rest| rest.is_empty() || rest.starts_with(std::path::is_separator))
 }
 
 fn before_path(url: &str) -> &str {

@@ -17,6 +17,12 @@ pub(crate) enum Malformed {
     Name { reference: String, example: &'static str },
 }
 
+/// What follows a `~` that means the home folder.
+pub(crate) fn tilde(text: &str) -> Option<&str> {
+    text.strip_prefix('~')
+        .filter(|rest| rest.is_empty() || rest.starts_with(std::path::is_separator))
+}
+
 /// Longest name of a variable or secret in characters.
 const MAX_NAME: usize = 128;
 

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::respond;
 use crate::{
-    bridge::Caller,
+    bridge::{Caller, unknown_server},
     error::{ApiError, Code},
     ids::ConnectorId,
 };
@@ -113,11 +113,5 @@ impl<T: DeserializeOwned, S: Sync> FromRequest<S> for Json<T> {
 
 /// The connector that is meant. A text that cannot be an id is nobody's.
 pub(super) fn existing_id(text: &str) -> Result<ConnectorId, ApiError> {
-    ConnectorId::parse(text).map_err(|_| {
-        let shown: String = text.chars().take(64).collect();
-        ApiError::new(
-            Code::UnknownServer,
-            format!("There is no connector with the id {shown:?}. GET /mcp/servers lists them."),
-        )
-    })
+    ConnectorId::parse(text).map_err(|_| unknown_server(text))
 }

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     bridge::{CallRequest, ResultPiece},
+    config::MAX_CALL_MS,
     error::{ApiError, Code},
 };
 
@@ -127,9 +128,6 @@ async fn health() -> Response {
     respond::json_bytes(bytes::Bytes::from_static(b"{\"ok\":true}"))
 }
 
-/// The longest time-out a caller may ask for, in milliseconds.
-const LONGEST_TIMEOUT_MS: u64 = 3_600_000;
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CallBody {
@@ -145,12 +143,9 @@ async fn call<A: Api>(
     Asker(caller): Asker,
     Json(body): Json<CallBody>,
 ) -> Result<Response, Refused> {
-    if body
-        .timeout_ms
-        .is_some_and(|ms| !(1..=LONGEST_TIMEOUT_MS).contains(&ms))
-    {
+    if body.timeout_ms.is_some_and(|ms| !(1..=MAX_CALL_MS).contains(&ms)) {
         return Err(Refused(ApiError::bad_request(format!(
-            "timeout_ms has to be between 1 and {LONGEST_TIMEOUT_MS} (one hour)."
+            "timeout_ms has to be between 1 and {MAX_CALL_MS} (one hour)."
         ))));
     }
     let request = CallRequest {

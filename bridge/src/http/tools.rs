@@ -12,9 +12,9 @@ use super::{
     routes::Routes,
 };
 use crate::{
-    error::{ApiError, Code},
+    bridge::unknown_server,
     ids::ExposedName,
-    tools::{self, Found, ListQuery, Rendered, ToolList},
+    tools::{Format, Found, ListQuery, Rendered, ToolList},
 };
 
 #[derive(Deserialize)]
@@ -28,16 +28,6 @@ pub(super) struct ListParams {
     limit: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Format {
-    /// `input_schema`, as Anthropic's models take it.
-    #[default]
-    Anthropic,
-    /// `inputSchema` and the rest of an MCP tool.
-    Mcp,
-}
-
 pub(super) async fn list<A: Api>(
     State(routes): State<Routes<A>>,
     Params(params): Params<ListParams>,
@@ -47,17 +37,11 @@ pub(super) async fn list<A: Api>(
     if let Some(server) = &server {
         let snapshot = routes.api.snapshot();
         if !snapshot.connectors.iter().any(|one| one.id == server.as_str()) {
-            return Err(Refused(ApiError::new(
-                Code::UnknownServer,
-                format!("There is no connector {server}. GET /mcp/servers lists them."),
-            )));
+            return Err(Refused(unknown_server(server.as_str())));
         }
     }
     let query = ListQuery {
-        format: match params.format {
-            Format::Anthropic => tools::Format::Anthropic,
-            Format::Mcp => tools::Format::Mcp,
-        },
+        format: params.format,
         server: params.server,
         limit: params.limit,
     };

@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc, sync::OnceLock};
 
 use bytes::Bytes;
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -37,7 +37,9 @@ pub enum Found<'a> {
     Hidden(&'a Route),
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The form of the listed tools; its name in a query is its own in lower case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Format {
     /// `{"tools":[{"name","description","input_schema"}]}`
     #[default]

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     config::{
         Auth, ClientAuth, Connector, Grant, HttpLaunch, Launch, OAuth, Redirect, StdioLaunch,
-        reference::{self, Piece},
+        reference::{self, Piece, tilde},
     },
     snapshot::TransportKind,
 };
@@ -210,11 +210,9 @@ impl Canon {
 
 /// `~` alone or before a separator is the home folder.
 pub(crate) fn expand_home(text: &str, home: &Path) -> String {
-    match text.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with(['/', std::path::MAIN_SEPARATOR]) => {
-            format!("{}{rest}", home.display())
-        }
-        Some(_) | None => text.to_owned(),
+    match tilde(text) {
+        Some(rest) => format!("{}{rest}", home.display()),
+        None => text.to_owned(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use neuron_bridge::bridge::DEFAULT_PORT;
 use serde_json::{Value, json};
 
 use super::{Context, Output, status};
@@ -15,9 +16,6 @@ use crate::{
     exit::{Exit, Failure},
     screen::{self, Cell, Long, Tone},
 };
-
-/// The port of the loopback API.
-const DEFAULT_PORT: u16 = 7771;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
