@@ -289,5 +289,10 @@ impl Owner {
             tracing::warn!("some connectors did not stop in time; their processes are killed");
         }
         self.world.kill_all();
+        let world = self.world.clone();
+        // What the upstreams said last is still on its way to their logs.
+        if let Err(error) = tokio::task::spawn_blocking(move || world.logs.flush()).await {
+            tracing::error!(%error, "writing the last log lines ended abnormally");
+        }
     }
 }
