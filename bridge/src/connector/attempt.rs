@@ -2,53 +2,34 @@
 //!
 //! Dropping the future at any point leaves nothing behind: a child is killed with its whole group when its owner drops.
 
+mod greet;
+mod http;
+mod stdio;
+
 use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
-use http::HeaderValue;
-use rmcp::{
-    ClientLifecycleMode, RoleClient,
-    model::ProtocolVersion,
-    service::{RunningService, serve_client_with_lifecycle_and_ct},
-    transport::{
-        StreamableHttpClientTransport, Transport, streamable_http_client::StreamableHttpClientTransportConfig,
-    },
-};
-use secrecy::ExposeSecret;
-use tokio::{net::unix::pipe, sync::oneshot, task::JoinHandle, time::Instant};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     World,
     discovery::{self, RawTools},
-    env_file,
-    fault::{self, cause_of_init_error, may_be_legacy},
+    fault,
     log::Log,
-    process::{Child, Command, How},
-    session::{Ended, Handler, Keeper, Session, Signals},
+    session::{Keeper, Session},
     state::{Cause, Failure},
-    transport::{CloseCause, HttpClient, MAX_FRAME, StdioTransport, TransportStats},
 };
 use crate::{
-    builtin,
     config::{self, Auth, ExpandError, Lookup, Resolved},
-    ids::ConnectorId,
     snapshot::Era,
     tools::{ParsedTools, parse_tools},
 };
 
 /// Until an upstream has answered and listed its tools, unless its entry says otherwise.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Requests to one server at once; more wait.
-const MAX_POSTS: usize = 64;
-
-/// After a program ended, its last lines on stderr are waited for this long.
-const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// Lines of stderr that are shown with a fault.
 const SHOWN_LINES: usize = 20;
@@ -72,8 +53,6 @@ pub struct Opened {
 pub struct Listed {
     pub tools: ParsedTools,
 }
-
-type Service = RunningService<RoleClient, Handler>;
 
 /// Connects and lists within the entry's connect time, or until it is told to give up. Either way nothing of a failed
 /// attempt is left when it returns.
@@ -133,6 +112,15 @@ fn once<'l, 't>(lines: &'l [&'t str]) -> &'l [&'t str] {
     }
 }
 
+fn note_session(log: &Log, session: &Session) {
+    let server = session.server.as_deref().unwrap_or("a server that gives no name");
+    log.line(&format!(
+        "[session] connected to {} over protocol {}",
+        fault::short(server),
+        session.facts.protocol
+    ));
+}
+
 /// Puts the session's owner into `kept` as soon as there is one, so that it outlives this future.
 async fn connect(
     world: &Arc<World>,
@@ -141,8 +129,8 @@ async fn connect(
     deadline: Instant,
 ) -> Result<(Arc<Session>, Listed), Cause> {
     let (session, keeper) = match resolve(world, &plan.entry).await? {
-        launch @ Resolved::Stdio { .. } => open_stdio(world, plan, launch).await?,
-        launch @ Resolved::Http { .. } => open_http(plan, launch).await?,
+        launch @ Resolved::Stdio { .. } => stdio::open(world, plan, launch).await?,
+        launch @ Resolved::Http { .. } => http::open(plan, launch).await?,
     };
     *kept = Some(keeper);
     let listed = list_before(world, &plan.entry, &session, &plan.log, deadline).await?;
@@ -222,257 +210,6 @@ fn sentence(text: &str) -> String {
         Some(text) if text.ends_with('.') => text,
         Some(text) => format!("{text}."),
         None => "Its entry cannot be used.".to_owned(),
-    }
-}
-
-/// What keeps a stdio session's process together.
-struct Running {
-    child: Child,
-    stats: Arc<TransportStats>,
-    stderr: JoinHandle<()>,
-}
-
-async fn open_stdio(world: &Arc<World>, plan: &Plan, resolved: Resolved) -> Result<(Session, Keeper), Cause> {
-    let command = command(world, plan, resolved).await?;
-    let signals = Arc::new(Signals::default());
-    let stop = CancellationToken::new();
-    let open = || start(world.clone(), command.clone(), plan.log.clone());
-    match greet(plan.era, &Handler::new(signals.clone()), &stop, open).await {
-        Ok((service, running)) => {
-            let over = CancellationToken::new();
-            let session = Session::new(&service, signals, true, over.clone());
-            note_session(&plan.log, &session);
-            let log = plan.log.clone();
-            let (ended, told) = oneshot::channel();
-            tokio::spawn(async move {
-                // Closed, cancelled or broken: the process tells how it ended.
-                let _ = service.waiting().await;
-                over.cancel();
-                let cause = end_process(running).await;
-                log.line(&format!("[session] ended: {}", cause.sentence()));
-                // A connector that is gone asks for no reason.
-                let _ = ended.send(Ended { cause });
-            });
-            Ok((session, Keeper::new(stop, told)))
-        }
-        Err((cause, Some(running))) => {
-            // A process that is ending says more than the connection it leaves.
-            let ended = tokio::time::timeout(LAST_WORDS, running.child.exited()).await.is_ok();
-            let how = end_process(running).await;
-            Err(if ended { how } else { cause })
-        }
-        Err((cause, None)) => Err(cause),
-    }
-}
-
-async fn start(
-    world: Arc<World>,
-    command: Command,
-    log: Log,
-) -> Result<(StdioTransport<pipe::Receiver>, Running), Cause> {
-    let mut child = world
-        .spawner
-        .spawn(command)
-        .await
-        .map_err(|error| Cause::NotStarted(error.to_string()))?;
-    let io = child
-        .take_io()
-        .map_err(|error| Cause::NotStarted(format!("Its pipes cannot be used: {error}.")))?;
-    let (transport, stats) = StdioTransport::new(io.stdin, io.stdout, &child.closing(), log.clone());
-    let stderr = tokio::spawn(async move { log.drain(io.stderr).await });
-    Ok((transport, Running { child, stats, stderr }))
-}
-
-/// Ends what is left of the process tree and says how the program itself ended.
-async fn end_process(running: Running) -> Cause {
-    let exit = running.child.stop().await;
-    // Its last words explain the end; a grandchild that was killed may keep the pipe for a moment.
-    let _ = tokio::time::timeout(LAST_WORDS, running.stderr).await;
-    match (exit.how, exit.ended) {
-        (How::ByItself, Some(ended)) => Cause::Exited(ended.to_string()),
-        _ => match running.stats.close_cause() {
-            Some(CloseCause::Closed) | None => Cause::Stopped,
-            Some(cause @ (CloseCause::Ended | CloseCause::Write(_) | CloseCause::Read(_))) => {
-                Cause::Network(cause.to_string())
-            }
-            Some(cause @ (CloseCause::NotReading { .. } | CloseCause::Flood { .. })) => {
-                Cause::Protocol(cause.to_string())
-            }
-        },
-    }
-}
-
-async fn command(world: &World, plan: &Plan, resolved: Resolved) -> Result<Command, Cause> {
-    let Resolved::Stdio {
-        command,
-        args,
-        env,
-        cwd,
-        env_file,
-    } = resolved
-    else {
-        return Err(Cause::Entry("Its entry names no program.".to_owned()));
-    };
-    let cwd = match cwd {
-        Some(cwd) => cwd,
-        None => private_folder(world, &plan.entry.id).await?,
-    };
-    let own = builtin::is_files_server(&plan.entry.launch);
-    let own_programs;
-    let programs = if own {
-        own_programs = world.own_programs();
-        &own_programs
-    } else {
-        world.programs().await
-    };
-    let program = programs
-        .find(&command, &cwd)
-        .map_err(|error| Cause::ProgramNotFound(error.to_string()))?;
-    let mut environment = programs.base_environment(std::env::vars_os().collect::<Vec<_>>());
-    if let Some(path) = env_file {
-        environment.extend(
-            from_file(&path)
-                .await?
-                .into_iter()
-                .map(|(name, value)| (name.into(), value.into())),
-        );
-    }
-    environment.extend(
-        env.iter()
-            .map(|(name, value)| (name.into(), value.expose_secret().into())),
-    );
-    if own {
-        // The files server refuses folders that contain or lie in the app's own.
-        environment.insert("NEURON_CONNECT_HOME".into(), world.home.root().into());
-    }
-    let args = args.iter().map(|arg| arg.expose_secret().into()).collect();
-    Ok(Command {
-        program,
-        args,
-        env: environment,
-        cwd,
-    })
-}
-
-async fn private_folder(world: &World, id: &ConnectorId) -> Result<PathBuf, Cause> {
-    let folder = world.home.run_folder_of(id);
-    let made = tokio::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder)
-        .await;
-    made.map(|()| folder.clone()).map_err(|error| {
-        Cause::NotStarted(format!(
-            "Its working folder {} could not be made: {error}.",
-            folder.display()
-        ))
-    })
-}
-
-async fn from_file(path: &Path) -> Result<Vec<(String, String)>, Cause> {
-    let unusable = |why: String| Cause::Entry(format!("The \"envFile\" {} cannot be used: {why}.", path.display()));
-    let bytes = env_file::read(path)
-        .await
-        .map_err(|error| unusable(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| unusable("it is not UTF-8 text".to_owned()))?;
-    config::parse_env_file(&text).map_err(|error| unusable(error.to_string()))
-}
-
-async fn open_http(plan: &Plan, resolved: Resolved) -> Result<(Session, Keeper), Cause> {
-    let Resolved::Http { url, headers, sse, .. } = resolved else {
-        return Err(Cause::Entry("Its entry names no address.".to_owned()));
-    };
-    if sse {
-        return Err(Cause::Entry(
-            "The old \"sse\" transport cannot be used yet; many servers also speak \"http\" at another address."
-                .to_owned(),
-        ));
-    }
-    let client = HttpClient::new(url.expose()).map_err(|error| Cause::Entry(format!("{error}.")))?;
-    let mut custom = HashMap::new();
-    for (name, value) in headers {
-        let mut value = HeaderValue::from_str(value.expose_secret())
-            .map_err(|_| Cause::Entry(format!("The header {name} holds characters that no header may hold.")))?;
-        value.set_sensitive(true);
-        custom.insert(name, value);
-    }
-    let config = StreamableHttpClientTransportConfig::with_uri(url.expose().as_str())
-        .custom_headers(custom)
-        .max_concurrent_requests(MAX_POSTS)
-        .max_json_response_size(MAX_FRAME)
-        .max_sse_event_size(MAX_FRAME);
-    let signals = Arc::new(Signals::default());
-    let stop = CancellationToken::new();
-    let open = || {
-        let transport = StreamableHttpClientTransport::with_client(client.clone(), config.clone());
-        std::future::ready(Ok((transport, ())))
-    };
-    let (service, ()) = greet(plan.era, &Handler::new(signals.clone()), &stop, open)
-        .await
-        .map_err(|(cause, _)| cause)?;
-    let over = CancellationToken::new();
-    let session = Session::new(&service, signals, false, over.clone());
-    note_session(&plan.log, &session);
-    let log = plan.log.clone();
-    let (ended, told) = oneshot::channel();
-    tokio::spawn(async move {
-        let _ = service.waiting().await;
-        over.cancel();
-        log.line("[session] ended");
-        let _ = ended.send(Ended {
-            cause: Cause::Network("the server closed the connection".to_owned()),
-        });
-    });
-    Ok((session, Keeper::new(stop, told)))
-}
-
-fn note_session(log: &Log, session: &Session) {
-    let server = session.server.as_deref().unwrap_or("a server that gives no name");
-    log.line(&format!(
-        "[session] connected to {} over protocol {}",
-        fault::short(server),
-        session.facts.protocol
-    ));
-}
-
-/// Greets over fresh transports from `open`: the newest protocol first, then the older greeting on another transport where
-/// the SDK does not fall back by itself. What the upstream spoke last is tried first.
-///
-/// # Errors
-/// The cause, with what the last transport stood on.
-async fn greet<T, E, F, O>(
-    known: Option<Era>,
-    handler: &Handler,
-    stop: &CancellationToken,
-    mut open: O,
-) -> Result<(Service, E), (Cause, Option<E>)>
-where
-    T: Transport<RoleClient> + Send + 'static,
-    E: Send,
-    F: Future<Output = Result<(T, E), Cause>> + Send,
-    O: FnMut() -> F + Send,
-{
-    let newest_first = ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: Some(ProtocolVersion::V_2025_11_25),
-    };
-    let [first, second] = match known {
-        Some(Era::Legacy) => [ClientLifecycleMode::Initialize, newest_first],
-        Some(Era::Modern) | None => [newest_first, ClientLifecycleMode::Initialize],
-    };
-    let (transport, extra) = open().await.map_err(|cause| (cause, None))?;
-    let refused = match serve_client_with_lifecycle_and_ct(handler.clone(), transport, first, stop.clone()).await {
-        Ok(service) => return Ok((service, extra)),
-        Err(error) => error,
-    };
-    if !may_be_legacy(&refused) {
-        return Err((cause_of_init_error(&refused), Some(extra)));
-    }
-    drop(extra);
-    let (transport, extra) = open().await.map_err(|cause| (cause, None))?;
-    match serve_client_with_lifecycle_and_ct(handler.clone(), transport, second, stop.clone()).await {
-        Ok(service) => Ok((service, extra)),
-        Err(error) => Err((cause_of_init_error(&error), Some(extra))),
     }
 }
 

@@ -3,37 +3,26 @@
 //! The connector's task owns a [`Keeper`] and ends the session through it; callers share the [`Session`] and can only
 //! call. A call is sent once and never again.
 
+mod requests;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use rmcp::{
     ClientHandler, Peer, RoleClient,
     model::{
-        CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest, ErrorData,
-        Implementation, ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
-        ProtocolVersion, ServerResult,
+        ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken, ProtocolVersion,
     },
-    service::{NotificationContext, PeerRequestOptions, RequestHandle, RunningService, ServiceError},
+    service::{NotificationContext, RunningService},
 };
-use serde_json::{Map, Value};
-use tokio::{
-    sync::{Notify, oneshot},
-    time::Instant,
-};
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{
-    fault::{self, cause_of_service_error},
-    state::{Cause, SessionFacts},
-    transport::carrier,
-};
+pub use self::requests::CallFault;
+use super::state::{Cause, SessionFacts};
 use crate::snapshot::{Era, Readiness};
-
-/// How often progress may renew a call's deadline (DESIGN §6.2).
-const RENEWALS: u32 = 3;
 
 /// What an upstream's messages set off in its connector.
 #[derive(Debug, Default)]
@@ -74,28 +63,6 @@ impl ClientHandler for Handler {
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.signals.tools_changed.notify_one();
     }
-}
-
-/// One page of `tools/list`, as received.
-#[derive(Debug, Clone)]
-pub struct RawPage {
-    /// JSON text of the whole `result`.
-    pub text: String,
-}
-
-/// Why a call has no result.
-#[derive(Debug)]
-pub enum CallFault {
-    /// The upstream answered with an error of the protocol; its own words, shortened.
-    Refused(String),
-    /// The result was larger than a frame may be.
-    TooLarge,
-    /// No result within the time allowed; the upstream was told to stop.
-    TimedOut(Duration),
-    /// The session was over before the call was handed to it; nothing was sent.
-    NotSent,
-    /// The connection broke or could not carry the call. Whether the upstream ran it is not known.
-    Lost(Cause),
 }
 
 /// The shared side of a session.
@@ -159,142 +126,6 @@ impl Session {
     /// True once the connection is gone.
     pub fn is_over(&self) -> bool {
         self.ended.is_cancelled() || self.peer.is_transport_closed()
-    }
-
-    /// Asks for one page of tools.
-    ///
-    /// # Errors
-    /// The cause, when the upstream refuses, breaks off or does not answer within `deadline`.
-    pub async fn list_tools(&self, cursor: Option<String>, deadline: Instant) -> Result<RawPage, Cause> {
-        let request = ListToolsRequest {
-            params: cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor))),
-            ..ListToolsRequest::default()
-        };
-        let asked = self
-            .send(ClientRequest::ListToolsRequest(request))
-            .await
-            .map_err(|e| cause_of_service_error(&e))?;
-        let mut pending = Pending::new(asked);
-        let answer = tokio::time::timeout_at(deadline, pending.answer())
-            .await
-            .map_err(|_| Cause::Network("its tool list did not arrive in time".to_owned()))?
-            .map_err(|error| match error {
-                ServiceError::McpError(error) => Cause::Protocol(format!(
-                    "it refused to list its tools ({})",
-                    fault::short(&error.message)
-                )),
-                other => cause_of_service_error(&other),
-            })?;
-        carrier::raw_of(answer)
-            .map(|text| RawPage { text })
-            .ok_or_else(|| Cause::Protocol("it answered the tool list with something else".to_owned()))
-    }
-
-    /// Runs a tool with exactly these arguments; the JSON text of the result as received.
-    ///
-    /// Progress renews the time up to three times. Dropping the future tells the upstream to stop.
-    ///
-    /// # Errors
-    /// [`CallFault`].
-    pub async fn call(&self, tool: &str, input: Map<String, Value>, time: Duration) -> Result<String, CallFault> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let asked = self.send(request).await.map_err(|_| CallFault::NotSent)?;
-        let renew = self.watch_progress(&asked);
-        let mut pending = Pending::new(asked);
-        let mut deadline = Instant::now() + time;
-        let mut renewals = 0;
-        let answer = loop {
-            tokio::select! {
-                biased;
-                answer = pending.answer() => break answer,
-                () = renew.renewed(), if renewals < RENEWALS => {
-                    renewals += 1;
-                    deadline = Instant::now() + time;
-                }
-                () = tokio::time::sleep_until(deadline) => return Err(CallFault::TimedOut(time)),
-            }
-        };
-        match answer {
-            Ok(result) => carrier::raw_of(result)
-                .ok_or_else(|| CallFault::Refused("it answered the call with something else".to_owned())),
-            Err(ServiceError::McpError(error)) if carrier::is_frame_too_large(&error) => Err(CallFault::TooLarge),
-            Err(ServiceError::McpError(ErrorData { message, .. })) => Err(CallFault::Refused(fault::short(&message))),
-            Err(error) => Err(CallFault::Lost(cause_of_service_error(&error))),
-        }
-    }
-
-    async fn send(&self, request: ClientRequest) -> Result<RequestHandle<RoleClient>, ServiceError> {
-        self.peer
-            .send_request_with_option(request, PeerRequestOptions::no_options())
-            .await
-    }
-
-    fn watch_progress(&self, asked: &RequestHandle<RoleClient>) -> ProgressWatch<'_> {
-        let notify = Arc::new(Notify::new());
-        let token = asked.progress_token.clone();
-        self.signals
-            .progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(token.clone(), notify.clone());
-        ProgressWatch {
-            signals: &self.signals,
-            token,
-            notify,
-        }
-    }
-}
-
-struct ProgressWatch<'a> {
-    signals: &'a Signals,
-    token: ProgressToken,
-    notify: Arc<Notify>,
-}
-
-impl ProgressWatch<'_> {
-    async fn renewed(&self) {
-        self.notify.notified().await;
-    }
-}
-
-impl Drop for ProgressWatch<'_> {
-    fn drop(&mut self) {
-        self.signals
-            .progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.token);
-    }
-}
-
-/// A request under way. Dropped before its answer, it tells the upstream to stop, with the upstream's own request id.
-struct Pending {
-    handle: Option<RequestHandle<RoleClient>>,
-}
-
-impl Pending {
-    fn new(handle: RequestHandle<RoleClient>) -> Self {
-        Self { handle: Some(handle) }
-    }
-
-    /// Safe to drop and call again until it returns.
-    async fn answer(&mut self) -> Result<ServerResult, ServiceError> {
-        let Some(handle) = self.handle.as_mut() else {
-            return Err(ServiceError::TransportClosed);
-        };
-        let answer = (&mut handle.rx).await;
-        self.handle = None;
-        answer.unwrap_or(Err(ServiceError::TransportClosed))
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        if let (Some(handle), Ok(runtime)) = (self.handle.take(), tokio::runtime::Handle::try_current()) {
-            // Not awaited: the caller is gone. A closed connection needs no cancellation.
-            runtime.spawn(handle.cancel(Some("the caller no longer waits".to_owned())));
-        }
     }
 }
 

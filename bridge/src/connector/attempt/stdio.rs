@@ -1,0 +1,186 @@
+//! Opening a session with a program: what it is started with, and how its end is told.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use secrecy::ExposeSecret;
+use tokio::{net::unix::pipe, sync::oneshot, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::{Plan, greet::greet, note_session};
+use crate::{
+    builtin,
+    config::{self, Resolved},
+    connector::{
+        World, env_file,
+        log::Log,
+        process::{Child, Command, How},
+        session::{Ended, Handler, Keeper, Session, Signals},
+        state::Cause,
+        transport::{CloseCause, StdioTransport, TransportStats},
+    },
+    ids::ConnectorId,
+};
+
+/// After a program ended, its last lines on stderr are waited for this long.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// What keeps a stdio session's process together.
+struct Running {
+    child: Child,
+    stats: Arc<TransportStats>,
+    stderr: JoinHandle<()>,
+}
+
+/// Starts the program and greets it.
+///
+/// # Errors
+/// The cause; nothing of the process tree is left then.
+pub(super) async fn open(world: &Arc<World>, plan: &Plan, resolved: Resolved) -> Result<(Session, Keeper), Cause> {
+    let command = command(world, plan, resolved).await?;
+    let signals = Arc::new(Signals::default());
+    let stop = CancellationToken::new();
+    let open = || start(world.clone(), command.clone(), plan.log.clone());
+    match greet(plan.era, &Handler::new(signals.clone()), &stop, open).await {
+        Ok((service, running)) => {
+            let over = CancellationToken::new();
+            let session = Session::new(&service, signals, true, over.clone());
+            note_session(&plan.log, &session);
+            let log = plan.log.clone();
+            let (ended, told) = oneshot::channel();
+            tokio::spawn(async move {
+                // Closed, cancelled or broken: the process tells how it ended.
+                let _ = service.waiting().await;
+                over.cancel();
+                let cause = end_process(running).await;
+                log.line(&format!("[session] ended: {}", cause.sentence()));
+                // A connector that is gone asks for no reason.
+                let _ = ended.send(Ended { cause });
+            });
+            Ok((session, Keeper::new(stop, told)))
+        }
+        Err((cause, Some(running))) => {
+            // A process that is ending says more than the connection it leaves.
+            let ended = tokio::time::timeout(LAST_WORDS, running.child.exited()).await.is_ok();
+            let how = end_process(running).await;
+            Err(if ended { how } else { cause })
+        }
+        Err((cause, None)) => Err(cause),
+    }
+}
+
+async fn start(
+    world: Arc<World>,
+    command: Command,
+    log: Log,
+) -> Result<(StdioTransport<pipe::Receiver>, Running), Cause> {
+    let mut child = world
+        .spawner
+        .spawn(command)
+        .await
+        .map_err(|error| Cause::NotStarted(error.to_string()))?;
+    let io = child
+        .take_io()
+        .map_err(|error| Cause::NotStarted(format!("Its pipes cannot be used: {error}.")))?;
+    let (transport, stats) = StdioTransport::new(io.stdin, io.stdout, &child.closing(), log.clone());
+    let stderr = tokio::spawn(async move { log.drain(io.stderr).await });
+    Ok((transport, Running { child, stats, stderr }))
+}
+
+/// Ends what is left of the process tree and says how the program itself ended.
+async fn end_process(running: Running) -> Cause {
+    let exit = running.child.stop().await;
+    // Its last words explain the end; a grandchild that was killed may keep the pipe for a moment.
+    let _ = tokio::time::timeout(LAST_WORDS, running.stderr).await;
+    match (exit.how, exit.ended) {
+        (How::ByItself, Some(ended)) => Cause::Exited(ended.to_string()),
+        _ => match running.stats.close_cause() {
+            Some(CloseCause::Closed) | None => Cause::Stopped,
+            Some(cause @ (CloseCause::Ended | CloseCause::Write(_) | CloseCause::Read(_))) => {
+                Cause::Network(cause.to_string())
+            }
+            Some(cause @ (CloseCause::NotReading { .. } | CloseCause::Flood { .. })) => {
+                Cause::Protocol(cause.to_string())
+            }
+        },
+    }
+}
+
+async fn command(world: &World, plan: &Plan, resolved: Resolved) -> Result<Command, Cause> {
+    let Resolved::Stdio {
+        command,
+        args,
+        env,
+        cwd,
+        env_file,
+    } = resolved
+    else {
+        return Err(Cause::Entry("Its entry names no program.".to_owned()));
+    };
+    let cwd = match cwd {
+        Some(cwd) => cwd,
+        None => private_folder(world, &plan.entry.id).await?,
+    };
+    let own = builtin::is_files_server(&plan.entry.launch);
+    let own_programs;
+    let programs = if own {
+        own_programs = world.own_programs();
+        &own_programs
+    } else {
+        world.programs().await
+    };
+    let program = programs
+        .find(&command, &cwd)
+        .map_err(|error| Cause::ProgramNotFound(error.to_string()))?;
+    let mut environment = programs.base_environment(std::env::vars_os().collect::<Vec<_>>());
+    if let Some(path) = env_file {
+        environment.extend(
+            from_file(&path)
+                .await?
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into())),
+        );
+    }
+    environment.extend(
+        env.iter()
+            .map(|(name, value)| (name.into(), value.expose_secret().into())),
+    );
+    if own {
+        // The files server refuses folders that contain or lie in the app's own.
+        environment.insert("NEURON_CONNECT_HOME".into(), world.home.root().into());
+    }
+    let args = args.iter().map(|arg| arg.expose_secret().into()).collect();
+    Ok(Command {
+        program,
+        args,
+        env: environment,
+        cwd,
+    })
+}
+
+async fn private_folder(world: &World, id: &ConnectorId) -> Result<PathBuf, Cause> {
+    let folder = world.home.run_folder_of(id);
+    let made = tokio::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder)
+        .await;
+    made.map(|()| folder.clone()).map_err(|error| {
+        Cause::NotStarted(format!(
+            "Its working folder {} could not be made: {error}.",
+            folder.display()
+        ))
+    })
+}
+
+async fn from_file(path: &Path) -> Result<Vec<(String, String)>, Cause> {
+    let unusable = |why: String| Cause::Entry(format!("The \"envFile\" {} cannot be used: {why}.", path.display()));
+    let bytes = env_file::read(path)
+        .await
+        .map_err(|error| unusable(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| unusable("it is not UTF-8 text".to_owned()))?;
+    config::parse_env_file(&text).map_err(|error| unusable(error.to_string()))
+}
