@@ -226,6 +226,16 @@ impl BridgeHandle {
         Ok((self.view_of(&id)?, verified))
     }
 
+    /// Gives up the attempt under way and those that are planned; a session that stands is left alone.
+    ///
+    /// # Errors
+    /// `unknown_server`, `unavailable`.
+    pub async fn stop_trying(&self, id: ConnectorId) -> Result<ConnectorView, ApiError> {
+        self.door(&id)?.stop_trying().await?;
+        self.settled().await;
+        self.view_of(&id)
+    }
+
     /// The last lines an upstream wrote to stderr, oldest first.
     ///
     /// # Errors

@@ -76,7 +76,8 @@ pub fn may_pass(cause: &Cause) -> bool {
         | Cause::ProgramNotFound(_)
         | Cause::NotStarted(_)
         | Cause::Protocol(_)
-        | Cause::Stopped => false,
+        | Cause::Stopped
+        | Cause::GivenUp => false,
     }
 }
 

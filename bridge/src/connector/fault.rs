@@ -76,7 +76,8 @@ pub fn may_be_legacy(error: &ClientInitializeError) -> bool {
             | Cause::Exited(_)
             | Cause::NoAnswer(_)
             | Cause::Protocol(_)
-            | Cause::Stopped => true,
+            | Cause::Stopped
+            | Cause::GivenUp => true,
         },
         _ => true,
     }

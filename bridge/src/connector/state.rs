@@ -89,6 +89,8 @@ pub enum Cause {
     Protocol(String),
     /// The attempt was given up because the connector is being stopped.
     Stopped,
+    /// The person stopped the attempts.
+    GivenUp,
 }
 
 /// What a fault waits for.
@@ -130,6 +132,7 @@ impl Cause {
             }
             Self::Protocol(text) => format!("It answers, but not as an MCP server does: {text}."),
             Self::Stopped => "It is being stopped.".to_owned(),
+            Self::GivenUp => "The attempts to connect were stopped here.".to_owned(),
         }
     }
 
@@ -145,7 +148,8 @@ impl Cause {
             | Self::Network(_)
             | Self::HttpStatus { .. }
             | Self::Protocol(_)
-            | Self::Stopped => Mend::Another,
+            | Self::Stopped
+            | Self::GivenUp => Mend::Another,
         }
     }
 
@@ -181,9 +185,12 @@ impl Cause {
     fn rest(&self) -> Option<Duration> {
         match self {
             Self::MissingSecret(_) | Self::Entry(_) | Self::ProgramNotFound(_) | Self::Stopped => Some(Duration::ZERO),
-            Self::NotStarted(_) | Self::Exited(_) | Self::NoAnswer(_) | Self::Network(_) | Self::HttpStatus { .. } => {
-                Some(REST_AFTER_FAILURE)
-            }
+            Self::NotStarted(_)
+            | Self::Exited(_)
+            | Self::NoAnswer(_)
+            | Self::Network(_)
+            | Self::HttpStatus { .. }
+            | Self::GivenUp => Some(REST_AFTER_FAILURE),
             Self::SignIn | Self::Protocol(_) => None,
         }
     }
@@ -350,13 +357,19 @@ impl Machine {
         }
     }
 
+    /// The fault that the state carries.
+    pub fn failure(&self) -> Option<&Failure> {
+        match &self.state {
+            State::Retrying { failure, .. } | State::Failed { failure, .. } => Some(failure),
+            State::Disabled | State::Sleeping | State::Connecting { .. } | State::Connected(_) => None,
+        }
+    }
+
     /// The fault in one sentence, and the upstream's own last lines.
     pub fn error(&self) -> (Option<String>, Option<String>) {
-        match &self.state {
-            State::Retrying { failure, .. } | State::Failed { failure, .. } => {
-                (Some(failure.cause.sentence()), failure.detail.clone())
-            }
-            State::Disabled | State::Sleeping | State::Connecting { .. } | State::Connected(_) => (None, None),
+        match self.failure() {
+            Some(failure) => (Some(failure.cause.sentence()), failure.detail.clone()),
+            None => (None, None),
         }
     }
 
@@ -432,6 +445,7 @@ mod tests {
             },
             Cause::Protocol("no tools".into()),
             Cause::Stopped,
+            Cause::GivenUp,
         ]
     }
 

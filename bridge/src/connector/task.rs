@@ -44,6 +44,7 @@ type SessionReply = oneshot::Sender<Result<Arc<Session>, ApiError>>;
 enum Message {
     Acquire(SessionReply),
     Reconnect(SessionReply),
+    StopTrying(oneshot::Sender<()>),
 }
 
 /// A running connector. Dropping it stops the connector; [`Handle::stop`] also waits.
@@ -170,16 +171,28 @@ impl Door {
         self.ask(Message::Reconnect).await
     }
 
+    /// Gives up the attempt under way and those that are planned; a session that stands is left alone.
+    ///
+    /// # Errors
+    /// `unavailable` when the connector is being stopped itself.
+    pub async fn stop_trying(&self) -> Result<(), ApiError> {
+        let (reply, done) = oneshot::channel();
+        let sent = self.mailbox.send(Message::StopTrying(reply)).await;
+        sent.map_err(|_| self.gone())?;
+        done.await.map_err(|_| self.gone())
+    }
+
     async fn ask(&self, message: impl FnOnce(SessionReply) -> Message) -> Result<Arc<Session>, ApiError> {
         let (reply, answer) = oneshot::channel();
-        let gone = || {
-            ApiError::new(
-                Code::Unavailable,
-                format!("{} is being stopped or replaced; try again.", self.shared.id),
-            )
-        };
-        self.mailbox.send(message(reply)).await.map_err(|_| gone())?;
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        self.mailbox.send(message(reply)).await.map_err(|_| self.gone())?;
+        answer.await.unwrap_or_else(|_| Err(self.gone()))
+    }
+
+    fn gone(&self) -> ApiError {
+        ApiError::new(
+            Code::Unavailable,
+            format!("{} is being stopped or replaced; try again.", self.shared.id),
+        )
     }
 }
 
@@ -254,7 +267,29 @@ impl Task {
                 self.waiters.push(reply);
                 self.start_episode();
             }
+            Message::StopTrying(done) => {
+                self.stop_trying().await;
+                // Whoever asked may have left.
+                let _ = done.send(());
+            }
         }
+    }
+
+    async fn stop_trying(&mut self) {
+        self.slot = None;
+        if self.attempt.is_none() && self.next_attempt.is_none() {
+            return;
+        }
+        self.next_attempt = None;
+        self.episode = None;
+        let failure = self.machine.failure().cloned();
+        let failure = failure.unwrap_or_else(|| Cause::GivenUp.into());
+        self.drop_attempt().await;
+        for waiter in self.waiters.drain(..) {
+            let _ = waiter.send(Err(unavailable(&self.shared.name(), &failure.cause)));
+        }
+        self.machine.failed(failure, unix_ms());
+        self.publish();
     }
 
     fn acquire(&mut self, reply: SessionReply) {
