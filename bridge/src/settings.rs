@@ -1,6 +1,6 @@
 //! `connect/settings.json`: what the person chose about the app itself. Decides no trust.
 
-use std::{fs, io, path::Path};
+use std::{fs, io, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,6 +8,7 @@ use ts_rs::TS;
 
 use crate::{
     config::replace_file_atomically,
+    connector::{DEFAULT_PING_EVERY, Policy},
     snapshot::{Notice, NoticeLevel},
 };
 
@@ -20,10 +21,38 @@ pub struct Settings {
     /// Loopback port; `None` = the default port.
     pub port: Option<u16>,
     pub theme: Theme,
+    pub retry: Retry,
+    /// How often a session that may fall silent unnoticed is asked whether it lives; 100 ms to 1 h.
+    pub ping_every: PingEvery,
     /// The file's object as read, so that members this version does not know survive a save.
     file: Map<String, Value>,
     /// The file could not be read; a save keeps it under another name.
     damaged: bool,
+}
+
+/// What `"retry"` says: `{"baseMs": 1000, "capMs": 60000, "retries": 5}`, each member optional.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// A policy that can be followed; the default where nothing is said.
+    Policy(Policy),
+    /// What is written cannot be followed, and nobody knows what was meant: nothing is tried again by itself.
+    Refused,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self::Policy(Policy::default())
+    }
+}
+
+/// A time between health checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PingEvery(pub Duration);
+
+impl Default for PingEvery {
+    fn default() -> Self {
+        Self(DEFAULT_PING_EVERY)
+    }
 }
 
 /// Colours of the window.
@@ -77,9 +106,27 @@ impl Settings {
             &mut notices,
             |value| Theme::deserialize(value).ok(),
         );
+        let ping_every = member(
+            path,
+            &file,
+            "pingEveryMs",
+            "a whole number from 100 to 3600000",
+            &mut notices,
+            |value| value.as_u64().filter(|ms| (100..=3_600_000).contains(ms)),
+        );
+        let retry = match file.get("retry").map(read_policy) {
+            None => Retry::default(),
+            Some(Ok(policy)) => Retry::Policy(policy),
+            Some(Err(why)) => {
+                notices.push(refused_policy(path, &why));
+                Retry::Refused
+            }
+        };
         let settings = Self {
             port,
             theme: theme.unwrap_or_default(),
+            retry,
+            ping_every: ping_every.map_or_else(PingEvery::default, |ms| PingEvery(Duration::from_millis(ms))),
             file,
             damaged: false,
         };
@@ -125,6 +172,45 @@ impl Settings {
             },
             vec![warning(message)],
         )
+    }
+}
+
+/// Bounds that keep an episode from being a storm, or from never coming back.
+fn read_policy(value: &Value) -> Result<Policy, String> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields, rename_all = "camelCase")]
+    struct Written {
+        base_ms: Option<u64>,
+        cap_ms: Option<u64>,
+        retries: Option<u32>,
+    }
+    let written = Written::deserialize(value).map_err(|error| error.to_string())?;
+    let usual = Policy::default();
+    let time = |ms: Option<u64>, usual| ms.map_or(usual, Duration::from_millis);
+    let policy = Policy {
+        base: time(written.base_ms, usual.base),
+        cap: time(written.cap_ms, usual.cap),
+        retries: written.retries.unwrap_or(usual.retries),
+    };
+    if !(100..=60_000).contains(&policy.base.as_millis()) {
+        return Err("\"baseMs\" must be from 100 to 60000".to_owned());
+    }
+    if policy.cap < policy.base || policy.cap > Duration::from_secs(3600) {
+        return Err("\"capMs\" must be from \"baseMs\" to 3600000".to_owned());
+    }
+    if policy.retries > 20 {
+        return Err("\"retries\" must be from 0 to 20".to_owned());
+    }
+    Ok(policy)
+}
+
+fn refused_policy(path: &Path, why: &str) -> Notice {
+    Notice {
+        level: NoticeLevel::Error,
+        ..warning(format!(
+            "In {}, \"retry\" is refused: {why}. Connectors that fail are not tried again by themselves until it is corrected.",
+            path.display()
+        ))
     }
 }
 
@@ -206,6 +292,34 @@ mod tests {
         let (settings, notices) = Settings::load(&path);
         assert_eq!((settings.port, settings.theme), (Some(1), Theme::System));
         assert!(notices[0].message.contains("\"dark\""));
+    }
+
+    #[test]
+    fn a_retry_policy_that_cannot_be_followed_is_refused_and_not_replaced_by_another() {
+        for bad in [
+            "5",
+            "null",
+            "{\"retries\": 21}",
+            "{\"retries\": -1}",
+            "{\"baseMs\": 0}",
+            "{\"baseMs\": 2000, \"capMs\": 1000}",
+            "{\"capMs\": 3600001}",
+            "{\"tries\": 3}",
+            "{\"retries\": \"5\"}",
+        ] {
+            let (_folder, path) = file(&format!("{{\"retry\": {bad}}}"));
+            let (settings, notices) = Settings::load(&path);
+            assert_eq!(settings.retry, Retry::Refused, "{bad}");
+            assert_eq!((notices.len(), notices[0].level), (1, NoticeLevel::Error), "{bad}");
+        }
+        let (_folder, path) = file("{\"retry\": {\"retries\": 2}, \"pingEveryMs\": 200}");
+        let (settings, notices) = Settings::load(&path);
+        let policy = Policy {
+            retries: 2,
+            ..Policy::default()
+        };
+        assert_eq!((settings.retry, notices.len()), (Retry::Policy(policy), 0));
+        assert_eq!(settings.ping_every, PingEvery(Duration::from_millis(200)));
     }
 
     #[test]

@@ -20,6 +20,9 @@ use crate::{
 /// Results over this many bytes are read off the async threads.
 const LARGE_RESULT: usize = 256 * 1024;
 
+/// After a session broke, how it ended is waited for this long.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 struct Target {
     door: Door,
     exposed: ExposedName,
@@ -133,15 +136,24 @@ async fn send(
         .or(shared.entry().timeouts.call)
         .unwrap_or(inner.default_call_time)
         .min(Duration::from_millis(MAX_CALL_MS));
+    let mut session = session;
     let mut outcome = session.call(target.tool.as_str(), request.input.clone(), time).await;
     if matches!(outcome, Err(CallFault::NotSent)) {
         // The session ended before the call reached it, so one more session may take it.
-        let session = target.door.acquire().await?;
+        session = target.door.acquire().await?;
         outcome = session.call(target.tool.as_str(), request.input, time).await;
     }
     shared.mark_used();
     match outcome {
-        Ok(raw) => answer(inner, caller, target, raw, begun).await,
+        Ok(raw) => {
+            session.prove();
+            answer(inner, caller, target, raw, begun).await
+        }
+        Err(CallFault::Lost(cause)) => {
+            // How a program ended says more than that its pipe closed.
+            let cause = session.end.cause(LAST_WORDS).await.unwrap_or(cause);
+            Err(refusal(target, CallFault::Lost(cause)))
+        }
         Err(fault) => Err(refusal(target, fault)),
     }
 }
@@ -256,9 +268,10 @@ fn refusal(target: &Target, fault: CallFault) -> ApiError {
             let message = if matches!(cause, Cause::SignIn | Cause::HttpStatus { .. }) {
                 format!("{server} did not run {tool}. {}", cause.sentence())
             } else {
-                let known = target.door.shared.view().machine.error().0;
-                let why = known.unwrap_or_else(|| cause.sentence());
-                format!("{server} was lost while {tool} ran; it may or may not have done it. {why}")
+                format!(
+                    "{server} was lost while {tool} ran; it may or may not have done it. {}",
+                    cause.sentence()
+                )
             };
             ApiError::new(code, message)
         }

@@ -13,6 +13,7 @@ use super::{
     Inner, Published,
     person_file::{Edit, PersonFile},
     publish::{self, ListKey, Row, RowLive},
+    start,
 };
 use crate::{
     config::{self, Change, Config, EntryKind, Watcher},
@@ -20,6 +21,7 @@ use crate::{
     error::ApiError,
     event::Event,
     ids::ConnectorId,
+    settings::Settings,
     snapshot::{ApiView, ConfigView, Notice, Snapshot},
 };
 
@@ -41,6 +43,7 @@ pub(crate) struct Owner {
     pub(super) config: Config,
     /// Remarks that are not about the file, such as a damaged store that was set aside.
     pub(super) notices: Vec<Notice>,
+    pub(super) settings_notices: Vec<Notice>,
     pub(super) connectors: IndexMap<String, Handle>,
     pub(super) list_key: Option<ListKey>,
     pub(super) stopping: TaskTracker,
@@ -69,6 +72,7 @@ impl Owner {
                         let _ = reply.send(outcome);
                     }
                     Some(Command::Reload(reply)) => {
+                        self.reload_settings();
                         self.reload().await;
                         let _ = reply.send(());
                     }
@@ -91,6 +95,14 @@ impl Owner {
                 Ok(()) = api.changed() => self.publish(),
             }
         }
+    }
+
+    /// What they say about connections holds from the next episode and session on.
+    fn reload_settings(&mut self) {
+        let (settings, notices) = Settings::load(&self.world.home.settings_file());
+        let before = **self.world.tuning.load();
+        self.world.tuning.store(Arc::new(start::tuning(&settings, before)));
+        self.settings_notices = notices;
     }
 
     /// Reads the file again; a mistake in it leaves everything as it is.
@@ -170,6 +182,7 @@ impl Owner {
             .notices()
             .iter()
             .chain(&self.notices)
+            .chain(&self.settings_notices)
             .chain(&self.config.notices)
             .cloned()
             .collect();
@@ -249,12 +262,22 @@ impl Owner {
         }
         let earlier: HashMap<&str, _> = before.snapshot.connectors.iter().map(|c| (c.id.as_str(), c)).collect();
         for now in &snapshot.connectors {
+            let handle = self.connectors.get(&now.id);
+            let passed = handle.map_or_else(Vec::new, |handle| handle.shared.take_passed(now.connection.sequence));
             let same = earlier.get(now.id.as_str()).is_some_and(|then| {
                 then.status == now.status
                     && then.tools == now.tools
                     && then.connection.sequence == now.connection.sequence
             });
-            if !same {
+            let last = passed.last().map_or(0, |state| state.sequence);
+            for state in passed {
+                self.inner.events.publish(Event::ServerStatus {
+                    server: now.id.clone(),
+                    status: Some(state.status),
+                    sequence: state.sequence,
+                });
+            }
+            if !same && last != now.connection.sequence {
                 self.inner.events.publish(Event::ServerStatus {
                     server: now.id.clone(),
                     status: Some(now.status),

@@ -16,13 +16,13 @@ use crate::{
     builtin,
     config::{Config, ConfigFile, MAX_CALL_MS, WatchError, Watcher},
     connector::{
-        Logs, World,
+        Logs, Tuning, Wakes, World,
         process::{self, Spawner},
     },
     event::EventLog,
     home::{Home, HomeError, LockError},
     http::{self, Limits, ServeOptions},
-    settings::Settings,
+    settings::{Retry, Settings},
     snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Snapshot},
     store::{ResultError, ResultStore, Store, StoreError},
     tools::ToolList,
@@ -85,9 +85,9 @@ impl BridgeHandle {
         let default_call_time = call_time()?;
         home.prepare()?;
         let lock = Arc::new(home.lock(options.program)?);
-        let (settings, mut notices) = Settings::load(&home.settings_file());
+        let (settings, settings_notices) = Settings::load(&home.settings_file());
         let port = port(options.port, &settings)?;
-        let world = open_world(&options, &home, person_home)?;
+        let world = open_world(&options, &home, person_home, tuning(&settings, Tuning::NEVER))?;
         let results = Arc::new(ResultStore::open(home.results_folder())?);
         results.prune(SystemTime::now());
 
@@ -95,7 +95,7 @@ impl BridgeHandle {
         let (watcher, file_changed) = Watcher::start(home.config_file())?;
         let mut file = PersonFile::new(ConfigFile::new(home.config_file()));
         let first = file.first();
-        notices.extend(world.store.take_notices());
+        let mut notices = world.store.take_notices();
         if file.is_default()
             && let Err(error) = builtin::prepare_sandbox(&world.person_home)
         {
@@ -130,6 +130,7 @@ impl BridgeHandle {
                 notices: Vec::new(),
             },
             notices,
+            settings_notices,
             connectors: IndexMap::new(),
             list_key: None,
             stopping: TaskTracker::new(),
@@ -159,7 +160,12 @@ impl BridgeHandle {
     }
 }
 
-fn open_world(options: &BridgeOptions, home: &Home, person_home: PathBuf) -> Result<Arc<World>, StartError> {
+fn open_world(
+    options: &BridgeOptions,
+    home: &Home,
+    person_home: PathBuf,
+    tuning: Tuning,
+) -> Result<Arc<World>, StartError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let children = home.children_file();
     let swept = process::sweep(&children);
@@ -178,8 +184,21 @@ fn open_world(options: &BridgeOptions, home: &Home, person_home: PathBuf) -> Res
         logs: Logs::start(home.clone()).map_err(StartError::Threads)?,
         person_home,
         slots: Arc::new(Semaphore::new(cores)),
+        tuning: ArcSwap::from_pointee(tuning),
+        wakes: Wakes::start(),
         changed: Notify::new(),
     }))
+}
+
+/// What the settings say about connections; a refused policy leaves the one in force before.
+pub(super) fn tuning(settings: &Settings, before: Tuning) -> Tuning {
+    Tuning {
+        policy: match settings.retry {
+            Retry::Policy(policy) => policy,
+            Retry::Refused => before.policy,
+        },
+        ping_every: settings.ping_every.0,
+    }
 }
 
 fn sandbox_notice(world: &World, error: &std::io::Error) -> Notice {

@@ -4,6 +4,7 @@
 
 mod greet;
 mod http;
+mod patience;
 mod stdio;
 
 use std::{
@@ -11,15 +12,16 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
+use self::patience::Patience;
 use super::{
     World,
     discovery::{self, RawTools},
     fault,
     log::Log,
-    session::{Keeper, Session},
+    session::{Keeper, Session, SessionName},
     state::{Cause, Failure},
 };
 use crate::{
@@ -40,6 +42,10 @@ pub struct Plan {
     pub log: Log,
     /// What the upstream spoke last.
     pub era: Option<Era>,
+    /// The session before, where something of it may be missed.
+    pub earlier: Option<SessionName>,
+    /// Told why it takes long.
+    pub progress: watch::Sender<Option<String>>,
 }
 
 /// A session with its list.
@@ -62,14 +68,13 @@ pub struct Listed {
 pub async fn run(world: Arc<World>, plan: Plan, give_up: CancellationToken) -> Result<Opened, Failure> {
     let time = plan.entry.timeouts.connect.unwrap_or(CONNECT_TIMEOUT);
     let begun = SystemTime::now();
-    let deadline = Instant::now() + time;
+    let patience = Patience::new(&plan.entry, time);
     let mut keeper = None;
     let outcome = tokio::select! {
         biased;
         () = give_up.cancelled() => Err(Cause::Stopped),
-        outcome = tokio::time::timeout_at(deadline, connect(&world, &plan, &mut keeper, deadline)) => {
-            outcome.unwrap_or(Err(Cause::NoAnswer(time)))
-        }
+        outcome = connect(&world, &plan, &patience, &mut keeper) => outcome,
+        () = patience.ends(&plan.progress) => Err(Cause::NoAnswer(time)),
     };
     let cause = match (outcome, keeper) {
         (Ok((session, listed)), Some(keeper)) => {
@@ -112,28 +117,35 @@ fn once<'l, 't>(lines: &'l [&'t str]) -> &'l [&'t str] {
     }
 }
 
-fn note_session(log: &Log, session: &Session) {
+fn note_session(plan: &Plan, session: &Session) {
     let server = session.server.as_deref().unwrap_or("a server that gives no name");
-    log.line(&format!(
-        "[session] connected to {} over protocol {}",
+    plan.log.line(&format!(
+        "[session] {} connected to {} over protocol {}",
+        session.name,
         fault::short(server),
         session.facts.protocol
     ));
+    if let Some(earlier) = &plan.earlier {
+        plan.log.line(&format!(
+            "[session] {} replaces {earlier}; what belonged to the earlier one is gone",
+            session.name
+        ));
+    }
 }
 
 /// Puts the session's owner into `kept` as soon as there is one, so that it outlives this future.
 async fn connect(
     world: &Arc<World>,
     plan: &Plan,
+    patience: &Patience,
     kept: &mut Option<Keeper>,
-    deadline: Instant,
 ) -> Result<(Arc<Session>, Listed), Cause> {
     let (session, keeper) = match resolve(world, &plan.entry).await? {
-        launch @ Resolved::Stdio { .. } => stdio::open(world, plan, launch).await?,
+        launch @ Resolved::Stdio { .. } => stdio::open(world, plan, patience, launch).await?,
         launch @ Resolved::Http { .. } => http::open(plan, launch).await?,
     };
     *kept = Some(keeper);
-    let listed = list_before(world, &plan.entry, &session, &plan.log, deadline).await?;
+    let listed = list_before(world, &plan.entry, &session, &plan.log, patience.at_most()).await?;
     Ok((Arc::new(session), listed))
 }
 

@@ -16,6 +16,15 @@ pub struct Policy {
     pub retries: u32,
 }
 
+impl Policy {
+    /// Nothing is tried again by itself.
+    pub const NEVER: Self = Self {
+        base: Duration::ZERO,
+        cap: Duration::ZERO,
+        retries: 0,
+    };
+}
+
 impl Default for Policy {
     fn default() -> Self {
         Self {
@@ -30,11 +39,24 @@ impl Default for Policy {
 const LONGEST_HINT: Duration = Duration::from_secs(3600);
 
 /// An episode under way. Its policy is the one it began with.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Episode {
     policy: Policy,
     /// How many have begun or are scheduled.
     retries: u32,
+    /// A session that it led to was lost before it proved itself.
+    lost_one: bool,
+}
+
+/// What follows the loss of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterLoss {
+    /// Another attempt at once.
+    Now,
+    /// It keeps ending: another attempt after a while.
+    Later(Wait),
+    /// It kept ending for as long as the policy allows.
+    Over,
 }
 
 /// The next retry.
@@ -47,6 +69,27 @@ pub struct Wait {
 }
 
 impl Episode {
+    /// One that keeps to `policy` to its end.
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            retries: 0,
+            lost_one: false,
+        }
+    }
+
+    /// The session that this episode led to was lost before it proved itself. The first is replaced at once; a program
+    /// that keeps ending is started ever less often.
+    pub fn after_loss(&mut self, cause: &Cause, chance: u32) -> AfterLoss {
+        if !may_pass(cause) {
+            return AfterLoss::Over;
+        }
+        if !std::mem::replace(&mut self.lost_one, true) && self.policy.retries > 0 {
+            return AfterLoss::Now;
+        }
+        self.after(cause, chance).map_or(AfterLoss::Over, AfterLoss::Later)
+    }
+
     /// An attempt of it ended in `cause`: when to try again; `None` = the episode is over. `chance` spreads those that
     /// failed together: 0 waits half as long as `u32::MAX`.
     pub fn after(&mut self, cause: &Cause, chance: u32) -> Option<Wait> {
@@ -114,7 +157,7 @@ mod tests {
     }
 
     fn delays(cause: &Cause, chance: u32) -> Vec<u64> {
-        let mut episode = Episode::default();
+        let mut episode = Episode::new(Policy::default());
         std::iter::from_fn(|| episode.after(cause, chance))
             .map(|wait| wait.delay.as_millis().try_into().unwrap())
             .collect()
@@ -133,7 +176,7 @@ mod tests {
             retries: 40,
             ..Policy::default()
         };
-        let mut episode = Episode { policy, retries: 0 };
+        let mut episode = Episode::new(policy);
         for number in 1..=40 {
             let wait = episode.after(&Cause::NoAnswer(Duration::ZERO), u32::MAX).unwrap();
             assert_eq!((wait.number, wait.max), (number, 40));
@@ -151,6 +194,22 @@ mod tests {
             "even above the cap"
         );
         assert_eq!(delays(&busy(503, Some(u64::MAX)), 0)[0], 3_600_000);
+    }
+
+    #[test]
+    fn a_session_that_keeps_ending_is_replaced_at_once_and_then_ever_later() {
+        let ended = Cause::Exited("exit code 1".into());
+        let mut episode = Episode::new(Policy::default());
+        assert_eq!(episode.after_loss(&ended, u32::MAX), AfterLoss::Now);
+        let mut waits = Vec::new();
+        while let AfterLoss::Later(wait) = episode.after_loss(&ended, u32::MAX) {
+            waits.push(wait.delay.as_secs());
+        }
+        assert_eq!(waits, [1, 2, 4, 8, 16]);
+        let mut never = Episode::new(Policy::NEVER);
+        assert_eq!(never.after_loss(&ended, 0), AfterLoss::Over);
+        let mut blocked = Episode::new(Policy::default());
+        assert_eq!(blocked.after_loss(&Cause::SignIn, 0), AfterLoss::Over);
     }
 
     #[test]
@@ -178,7 +237,7 @@ mod tests {
             busy(404, None),
             busy(600, None),
         ] {
-            assert_eq!(Episode::default().after(&cause, 0), None, "{cause:?}");
+            assert_eq!(Episode::new(Policy::default()).after(&cause, 0), None, "{cause:?}");
         }
     }
 

@@ -1,13 +1,18 @@
 //! Connections to upstreams: one owned task per connector.
 //!
-//! `task` decides when to connect and close, `state` what that is called, `attempt` opens one session, `episode` says
-//! whether and when to try again, `session` runs calls over it. `transport` and `process` touch the world. No connector waits for another.
+//! `door` is how others reach a connector. `task` decides when to connect and close, `state` what that is called,
+//! `attempt` opens one session, `episode` says whether and when to try again. `live` holds the session that stands,
+//! `health` and `listen` keep it true, `session` runs calls over it. `wake` tells of sleep and of the network. `transport` and `process` touch the world. No connector waits for another.
 
 mod attempt;
 mod discovery;
+mod door;
 mod env_file;
 mod episode;
 mod fault;
+mod health;
+mod listen;
+mod live;
 pub mod log;
 pub mod process;
 pub mod program;
@@ -16,11 +21,15 @@ mod shared;
 mod state;
 mod task;
 pub mod transport;
+mod wake;
 mod world;
 
 pub use discovery::RawTools;
+pub use door::{Beginning, Door, Handle};
+pub use episode::Policy;
+pub use health::DEFAULT_PING_EVERY;
 pub use session::{CallFault, Session};
 pub use shared::{Known, KnownTools, Shared, View};
 pub use state::{Cause, Machine};
-pub use task::{Beginning, Door, Handle};
-pub use world::{Logs, World, summary_of};
+pub use wake::Wakes;
+pub use world::{Logs, Tuning, World, summary_of};

@@ -7,15 +7,21 @@ mod requests;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    fmt,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use rmcp::{
     ClientHandler, Peer, RoleClient,
     model::{
-        ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+        ClientCapabilities, ClientConfig, ClientRequest, Implementation, PingRequest, ProgressNotificationParam,
+        ProgressToken, ProtocolVersion, ServerCapabilities, SubscriptionFilter,
     },
-    service::{NotificationContext, RunningService},
+    service::{NotificationContext, PeerRequestOptions, RunningService, ServiceError, Subscription},
 };
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -24,11 +30,18 @@ pub use self::requests::CallFault;
 use super::state::{Cause, SessionFacts};
 use crate::snapshot::{Era, Readiness};
 
+/// A subscription that is not acknowledged by then is given up.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(30);
+
 /// What an upstream's messages set off in its connector.
 #[derive(Debug, Default)]
 pub struct Signals {
     /// The upstream says that its tool list is another one now.
     pub tools_changed: Notify,
+    /// The server forgot the session and gave a new one over the same connection.
+    pub replaced: Notify,
+    /// A stream from the server stands open, over which its silence would go unnoticed.
+    pub stream_open: AtomicBool,
     progress: Mutex<HashMap<ProgressToken, Arc<Notify>>>,
 }
 
@@ -65,9 +78,56 @@ impl ClientHandler for Handler {
     }
 }
 
+/// What a session is called in logs: eight hexadecimal digits, drawn by us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionName(u32);
+
+impl SessionName {
+    fn draw() -> Self {
+        // Only people compare them.
+        Self(getrandom::u32().unwrap_or_default())
+    }
+}
+
+impl fmt::Display for SessionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+/// Whether a session is over, and then why.
+#[derive(Debug, Default)]
+pub struct End {
+    over: CancellationToken,
+    cause: OnceLock<Cause>,
+    told: CancellationToken,
+}
+
+impl End {
+    /// Nothing more is to be asked of it.
+    pub fn over(&self) {
+        self.over.cancel();
+    }
+
+    /// It is gone, and this is why.
+    pub fn because(&self, cause: Cause) {
+        // The first cause stays; what follows are its consequences.
+        let _ = self.cause.set(cause);
+        self.told.cancel();
+    }
+
+    /// Why it ended, once that is known; `None` after `patience`.
+    pub async fn cause(&self, patience: Duration) -> Option<Cause> {
+        // What is not known in time is told without it.
+        let _ = tokio::time::timeout(patience, self.told.cancelled()).await;
+        self.cause.get().cloned()
+    }
+}
+
 /// The shared side of a session.
 #[derive(Debug)]
 pub struct Session {
+    pub name: SessionName,
     /// What the handshake told.
     pub facts: SessionFacts,
     /// True when the upstream said that it has tools.
@@ -76,10 +136,39 @@ pub struct Session {
     pub server: Option<String>,
     /// What the upstream tells assistants about itself.
     pub instructions: Option<String>,
+    /// The lists of which the upstream says that it tells their changes.
+    pub tells: Tells,
     /// Set off by the upstream.
     pub signals: Arc<Signals>,
+    /// How it ends.
+    pub end: Arc<End>,
+    over_stdio: bool,
+    proved: AtomicBool,
     peer: Peer<RoleClient>,
-    ended: CancellationToken,
+}
+
+/// Lists whose changes an upstream promises to tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tells {
+    pub tools: bool,
+    pub resources: bool,
+    pub prompts: bool,
+}
+
+impl Tells {
+    fn of(capabilities: &ServerCapabilities) -> Self {
+        let told = |changed: Option<bool>| changed.unwrap_or(false);
+        Self {
+            tools: told(capabilities.tools.as_ref().and_then(|tools| tools.list_changed)),
+            resources: told(capabilities.resources.as_ref().and_then(|it| it.list_changed)),
+            prompts: told(capabilities.prompts.as_ref().and_then(|it| it.list_changed)),
+        }
+    }
+
+    /// True when there is anything to wait for.
+    pub fn any(self) -> bool {
+        self.tools || self.resources || self.prompts
+    }
 }
 
 impl Session {
@@ -88,7 +177,7 @@ impl Session {
         service: &RunningService<RoleClient, Handler>,
         signals: Arc<Signals>,
         over_stdio: bool,
-        ended: CancellationToken,
+        end: Arc<End>,
     ) -> Self {
         let peer = service.peer().clone();
         let info = peer.peer_info();
@@ -102,6 +191,7 @@ impl Session {
             Era::Modern
         };
         Self {
+            name: SessionName::draw(),
             facts: SessionFacts {
                 era,
                 protocol: protocol.as_str().to_owned(),
@@ -117,15 +207,63 @@ impl Session {
                 .and_then(|info| info.server_info.as_ref())
                 .map(|server| format!("{} {}", server.name, server.version)),
             instructions: info.as_ref().and_then(|info| info.instructions.clone()),
+            tells: info
+                .as_ref()
+                .map(|info| Tells::of(&info.capabilities))
+                .unwrap_or_default(),
             signals,
+            end,
+            over_stdio,
+            proved: AtomicBool::new(false),
             peer,
-            ended,
         }
+    }
+
+    /// It answered a call: whatever ends it now is no fault of its start.
+    pub fn prove(&self) {
+        self.proved.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it ever answered a call.
+    pub fn is_proved(&self) -> bool {
+        self.proved.load(Ordering::Relaxed)
+    }
+
+    /// Whether it may fall silent without anybody noticing: only older ones over a program's pipes or an open stream.
+    /// A living program is enough for the rest, and an idle server is left in peace.
+    pub fn may_fall_silent(&self) -> bool {
+        self.facts.era == Era::Legacy && (self.over_stdio || self.signals.stream_open.load(Ordering::Relaxed))
+    }
+
+    /// Asks whether the upstream lives; any answer within `patience` says so. A connection that broke tells its own end.
+    pub async fn ping(&self, patience: Duration) -> bool {
+        let mut options = PeerRequestOptions::no_options();
+        options.timeout = Some(patience);
+        let request = ClientRequest::PingRequest(PingRequest::default());
+        let Ok(asked) = self.peer.send_request_with_option(request, options).await else {
+            return true;
+        };
+        !matches!(asked.await_response().await, Err(ServiceError::Timeout { .. }))
+    }
+
+    /// Asks to be told of list changes, as modern upstreams want it.
+    ///
+    /// # Errors
+    /// The upstream's refusal, a broken connection, or no acknowledgement within [`ACKNOWLEDGED_WITHIN`].
+    pub async fn listen(&self) -> Result<Subscription, ServiceError> {
+        let mut filter = SubscriptionFilter::new();
+        filter.tools_list_changed = self.tells.tools.then_some(true);
+        filter.resources_list_changed = self.tells.resources.then_some(true);
+        filter.prompts_list_changed = self.tells.prompts.then_some(true);
+        let acknowledged = tokio::time::timeout(ACKNOWLEDGED_WITHIN, self.peer.listen(filter)).await;
+        acknowledged.unwrap_or(Err(ServiceError::Timeout {
+            timeout: ACKNOWLEDGED_WITHIN,
+        }))
     }
 
     /// True once the connection is gone.
     pub fn is_over(&self) -> bool {
-        self.ended.is_cancelled() || self.peer.is_transport_closed()
+        self.end.over.is_cancelled() || self.peer.is_transport_closed()
     }
 }
 

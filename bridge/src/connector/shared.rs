@@ -1,18 +1,26 @@
 //! What callers see of a connector without asking its task.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
-use super::{discovery::RawTools, log::Log, session::Session, state::Machine};
+use super::{
+    discovery::RawTools,
+    log::Log,
+    session::{Session, SessionName},
+    state::Machine,
+};
 use crate::{
     clock::unix_ms,
     config,
     ids::ConnectorId,
-    snapshot::{Era, RejectedTool},
+    snapshot::{Era, RejectedTool, Status},
     tools::{ParsedTools, Tool},
 };
 
@@ -47,12 +55,23 @@ pub struct Known {
     pub era: Option<Era>,
 }
 
+/// States kept for those who are told of each; the owner takes them within milliseconds.
+const MOST_PASSED: usize = 256;
+
+/// A state that a connector entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passed {
+    pub status: Status,
+    pub sequence: u64,
+}
+
 /// The side of a connector that callers share.
 pub struct Shared {
     pub id: ConnectorId,
     /// Set by the owner of the configuration, so that a change is seen by whoever was told that it is made.
     pub(super) entry: ArcSwap<config::Connector>,
     pub(super) view: ArcSwap<View>,
+    pub(super) passed: Mutex<VecDeque<Passed>>,
     pub(super) session: ArcSwapOption<Session>,
     /// Unix milliseconds of the last call; 0 = none in this run.
     pub(super) used_at: AtomicU64,
@@ -76,9 +95,39 @@ impl Shared {
         self.view.load_full()
     }
 
+    /// Every state that was entered since the last time, up to the one with this number.
+    pub fn take_passed(&self, until: u64) -> Vec<Passed> {
+        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = passed.iter().take_while(|state| state.sequence <= until).count();
+        passed.drain(..count).collect()
+    }
+
+    /// Shows a view; its state is remembered where it is another one.
+    pub(super) fn show(&self, view: View) {
+        let sequence = view.machine.sequence();
+        {
+            let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+            if sequence != self.view.load().machine.sequence() {
+                if passed.len() == MOST_PASSED {
+                    passed.pop_front();
+                }
+                passed.push_back(Passed {
+                    status: view.machine.status(),
+                    sequence,
+                });
+            }
+        }
+        self.view.store(Arc::new(view));
+    }
+
     /// The session, if one stands.
     pub fn session(&self) -> Option<Arc<Session>> {
         self.session.load_full().filter(|session| !session.is_over())
+    }
+
+    /// What the session that stands is called in logs.
+    pub(super) fn session_name(&self) -> Option<SessionName> {
+        self.session.load().as_ref().map(|session| session.name.clone())
     }
 
     /// Unix milliseconds of the last call, in this run.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::episode::Wait;
+use super::episode::{self, Wait};
 use crate::{
     error::{Action, ApiError, Code},
     snapshot::{AuthState, AuthView, ConnectionView, Era, Readiness, RetryView, Status},
@@ -258,6 +258,13 @@ impl Machine {
         self.enter(State::Connected(facts), now);
     }
 
+    /// The server forgot the session and gave another one over the same connection.
+    pub fn replaced(&mut self, now: u64) {
+        self.generation += 1;
+        self.sequence += 1;
+        self.observed(now);
+    }
+
     /// The session was closed on purpose.
     pub fn sleeping(&mut self, now: u64) {
         self.enter(State::Sleeping, now);
@@ -334,6 +341,26 @@ impl Machine {
             Some(rest) => Err(unavailable(name, &failure.cause).with_retry_after(rest - rested)),
             None => Err(unavailable(name, &failure.cause)),
         }
+    }
+
+    /// Grows with every state that is entered.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Whether waking from sleep or another network is a reason to try again: not where the person decides, and not
+    /// before the time that the upstream itself asked for.
+    pub fn may_wake(&self) -> bool {
+        self.failure().is_some_and(|failure| {
+            let asked_to_wait = matches!(
+                &failure.cause,
+                Cause::HttpStatus {
+                    retry_after: Some(_),
+                    ..
+                }
+            );
+            episode::may_pass(&failure.cause) && !asked_to_wait
+        })
     }
 
     /// The one word for it.
@@ -531,6 +558,26 @@ mod tests {
         let refused = machine.may_attempt("x", 31_000).unwrap_err();
         assert_eq!(refused.retry_after, Some(Duration::from_secs(30)));
         assert_eq!(machine.may_attempt("x", 56_000), Ok(Way::Await));
+    }
+
+    #[test]
+    fn waking_is_a_reason_to_try_again_only_where_time_may_mend_it_and_nobody_asked_to_wait() {
+        let busy = |retry_after| Cause::HttpStatus {
+            status: 503,
+            retry_after,
+        };
+        for (cause, may) in [
+            (Cause::Network("refused".into()), true),
+            (busy(None), true),
+            (busy(Some(Duration::from_secs(9))), false),
+            (Cause::SignIn, false),
+            (Cause::GivenUp, false),
+        ] {
+            let mut machine = Machine::new(true, 0);
+            assert!(!machine.may_wake());
+            machine.failed(cause.clone().into(), 1);
+            assert_eq!(machine.may_wake(), may, "{cause:?}");
+        }
     }
 
     #[test]

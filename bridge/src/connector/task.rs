@@ -2,13 +2,12 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, atomic::AtomicU64},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
-use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::{
-    sync::{AcquireError, OwnedSemaphorePermit, mpsc, oneshot},
+    sync::{AcquireError, OwnedSemaphorePermit, mpsc, watch},
     task::JoinHandle,
     time::Instant,
 };
@@ -17,210 +16,62 @@ use tokio_util::sync::CancellationToken;
 use super::{
     World,
     attempt::{self, Opened, Plan},
-    episode::{self, Episode},
-    session::{Ended, Keeper, Session},
-    shared::{Known, KnownTools, Shared, View},
+    door::{Message, SessionReply},
+    episode::{self, AfterLoss, Episode, Wait},
+    health::Pulse,
+    live::{Live, LiveEvent, Past, due},
+    session::SessionName,
+    shared::{KnownTools, Shared, View},
     state::{Cause, Failure, Machine, Way, unavailable},
+    wake::Wake,
 };
 use crate::{
     clock::unix_ms,
-    config::{self, Start},
+    config,
     error::{Action, ApiError, Code},
     snapshot::Era,
-    tools::parse_tools,
 };
 
 /// A background start gives its slot back after this long, however slow it is.
 const SLOT_HELD_FOR: Duration = Duration::from_millis(250);
-/// A session that was opened only to list tools closes after being unused this long.
-const IDLE_AFTER_DISCOVERY: Duration = Duration::from_secs(60);
 /// A connector that is to be there always is looked for this often after its retries are used up.
 const LOOK_AGAIN: Duration = Duration::from_secs(300);
-/// More messages than this wait only when the connector's task is stuck; senders then wait too.
-const MAILBOX: usize = 256;
-
-type SessionReply = oneshot::Sender<Result<Arc<Session>, ApiError>>;
-
-enum Message {
-    Acquire(SessionReply),
-    Reconnect(SessionReply),
-    StopTrying(oneshot::Sender<()>),
-}
-
-/// A running connector. Dropping it stops the connector; [`Handle::stop`] also waits.
-pub struct Handle {
-    pub shared: Arc<Shared>,
-    mailbox: mpsc::Sender<Message>,
-    task: JoinHandle<()>,
-    stop: CancellationToken,
-}
-
-/// What a connector starts with.
-pub struct Beginning {
-    pub entry: Arc<config::Connector>,
-    /// The list saved under its launch identity, or compiled in.
-    pub known: Option<Known>,
-    /// The connector that this one replaces: its numbers go on, and it is gone before this one starts anything.
-    pub replaces: Option<Handle>,
-}
-
-impl Handle {
-    /// Starts the task. Nothing is spawned or contacted yet, unless there is no list to show or the entry says so.
-    pub fn start(world: Arc<World>, beginning: Beginning) -> Self {
-        let Beginning { entry, known, replaces } = beginning;
-        let mut machine = Machine::new(entry.enabled, unix_ms());
-        if let Some(earlier) = &replaces {
-            machine.continue_from(&earlier.shared.view().machine);
-        }
-        let wants_list = entry.enabled && (known.is_none() || entry.start == Start::AtLaunch);
-        let slot = wants_list.then(|| -> Slot { Box::pin(world.slots.clone().acquire_owned()) });
-        let era = known.as_ref().and_then(|known| known.era);
-        let tools: Arc<KnownTools> = Arc::new(
-            known
-                .map(|known| parse_tools(known.list.items).into())
-                .unwrap_or_default(),
-        );
-        let shared = Arc::new(Shared {
-            id: entry.id.clone(),
-            entry: ArcSwap::new(entry.clone()),
-            view: ArcSwap::from_pointee(View {
-                machine: machine.clone(),
-                tools: tools.clone(),
-            }),
-            session: ArcSwapOption::empty(),
-            used_at: AtomicU64::new(replaces.as_ref().and_then(|r| r.shared.used_at()).unwrap_or(0)),
-            log: world.logs.connector(&entry.id),
-        });
-        let (mailbox, inbox) = mpsc::channel(MAILBOX);
-        let stop = CancellationToken::new();
-        let task = Task {
-            world,
-            shared: shared.clone(),
-            machine,
-            tools,
-            inbox,
-            stop: stop.clone(),
-            waiters: Vec::new(),
-            attempt: None,
-            episode: None,
-            next_attempt: None,
-            live: None,
-            slot,
-            era,
-        };
-        let task = tokio::spawn(async move {
-            if let Some(earlier) = replaces {
-                earlier.stop().await;
-            }
-            task.run().await;
-        });
-        Self {
-            shared,
-            mailbox,
-            task,
-            stop,
-        }
-    }
-
-    /// A cheap way to reach the connector.
-    pub fn door(&self) -> Door {
-        Door {
-            shared: self.shared.clone(),
-            mailbox: self.mailbox.clone(),
-        }
-    }
-
-    /// Applies what may change without a restart.
-    pub fn update(&self, entry: Arc<config::Connector>) {
-        self.shared.entry.store(entry);
-    }
-
-    /// Ends the session, also one that is still being opened, and waits until its process tree is gone.
-    pub async fn stop(self) {
-        self.stop.cancel();
-        if let Err(error) = self.task.await {
-            tracing::error!(connector = %self.shared.id, %error, "a connector's task ended abnormally");
-        }
-    }
-}
-
-/// What callers hold: enough to see a connector and to ask for its session.
-#[derive(Clone)]
-pub struct Door {
-    pub shared: Arc<Shared>,
-    mailbox: mpsc::Sender<Message>,
-}
-
-impl Door {
-    /// The session, connecting first where needed. Whoever asks while an attempt runs awaits that one.
-    ///
-    /// # Errors
-    /// `disabled`, `unavailable` (with `Retry-After` while it rests), `needs_secret`, `needs_sign_in`.
-    pub async fn acquire(&self) -> Result<Arc<Session>, ApiError> {
-        if let Some(session) = self.shared.session() {
-            return Ok(session);
-        }
-        self.ask(Message::Acquire).await
-    }
-
-    /// Closes the session that stands and waits for one new attempt.
-    ///
-    /// # Errors
-    /// As [`Door::acquire`].
-    pub async fn reconnect(&self) -> Result<Arc<Session>, ApiError> {
-        self.ask(Message::Reconnect).await
-    }
-
-    /// Gives up the attempt under way and those that are planned; a session that stands is left alone.
-    ///
-    /// # Errors
-    /// `unavailable` when the connector is being stopped itself.
-    pub async fn stop_trying(&self) -> Result<(), ApiError> {
-        let (reply, done) = oneshot::channel();
-        let sent = self.mailbox.send(Message::StopTrying(reply)).await;
-        sent.map_err(|_| self.gone())?;
-        done.await.map_err(|_| self.gone())
-    }
-
-    async fn ask(&self, message: impl FnOnce(SessionReply) -> Message) -> Result<Arc<Session>, ApiError> {
-        let (reply, answer) = oneshot::channel();
-        self.mailbox.send(message(reply)).await.map_err(|_| self.gone())?;
-        answer.await.unwrap_or_else(|_| Err(self.gone()))
-    }
-
-    fn gone(&self) -> ApiError {
-        ApiError::new(
-            Code::Unavailable,
-            format!("{} is being stopped or replaced; try again.", self.shared.id),
-        )
-    }
-}
+/// After sleep or a change of the network, failed connectors are tried again spread over this time.
+const WAKE_SPREAD_MS: u32 = 2_000;
 
 struct Attempt {
     running: JoinHandle<Result<Opened, Failure>>,
     give_up: CancellationToken,
+    /// Why it takes long.
+    progress: watch::Receiver<Option<String>>,
 }
 
 type Slot = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
 
-struct Live {
-    keeper: Keeper,
-    session: Arc<Session>,
-    refresh: Option<JoinHandle<Result<attempt::Listed, Cause>>>,
-    refresh_again: bool,
-    idle_at: Option<Instant>,
+/// What a task begins with.
+pub(super) struct Start {
+    pub machine: Machine,
+    pub tools: Arc<KnownTools>,
+    /// Nothing is known to list, or the entry wants it there always: connects in the background.
+    pub wants_list: bool,
+    /// What the upstream spoke last.
+    pub era: Option<Era>,
+    /// The session of the connector that this one replaces.
+    pub earlier: Option<SessionName>,
 }
 
-struct Task {
+/// One connector. Everything in it is changed by its own loop alone.
+pub(super) struct Task {
     world: Arc<World>,
     shared: Arc<Shared>,
     machine: Machine,
     tools: Arc<KnownTools>,
     inbox: mpsc::Receiver<Message>,
     stop: CancellationToken,
+    wakes: watch::Receiver<Wake>,
     waiters: Vec<SessionReply>,
     attempt: Option<Attempt>,
-    /// What the attempt under way, or the next one, belongs to; `None` = it is a single one.
+    /// What the attempt under way, the next one or the session belongs to; `None` = a single attempt.
     episode: Option<Episode>,
     /// When to try again by itself.
     next_attempt: Option<Instant>,
@@ -228,12 +79,44 @@ struct Task {
     /// The place in the queue for a background start, until an attempt begins. It must not linger unpolled: a slot
     /// that is given to it would be lost to everybody else.
     slot: Option<Slot>,
-    /// What the upstream spoke last.
+    /// What the upstream spoke last; forgotten when that fails.
     era: Option<Era>,
+    /// The session before the next one, where something of it may be missed.
+    earlier: Option<SessionName>,
 }
 
 impl Task {
-    async fn run(mut self) {
+    pub fn new(
+        world: Arc<World>,
+        shared: Arc<Shared>,
+        inbox: mpsc::Receiver<Message>,
+        stop: CancellationToken,
+        start: Start,
+    ) -> Self {
+        let slot = start
+            .wants_list
+            .then(|| -> Slot { Box::pin(world.slots.clone().acquire_owned()) });
+        Self {
+            wakes: world.wakes.told.clone(),
+            machine: start.machine,
+            tools: start.tools,
+            era: start.era,
+            earlier: start.earlier,
+            world,
+            shared,
+            inbox,
+            stop,
+            waiters: Vec::new(),
+            attempt: None,
+            episode: None,
+            next_attempt: None,
+            live: None,
+            slot,
+        }
+    }
+
+    pub async fn run(mut self) {
+        self.wakes.mark_unchanged();
         loop {
             tokio::select! {
                 biased;
@@ -242,8 +125,15 @@ impl Task {
                     Some(message) => self.take(message).await,
                     None => break,
                 },
-                done = join(&mut self.attempt) => self.attempt_done(done),
+                news = attempt_news(&mut self.attempt) => match news {
+                    News::Progress(text) => {
+                        self.machine.progress(text, unix_ms());
+                        self.publish();
+                    }
+                    News::Done(done) => self.attempt_done(done),
+                },
                 event = next_event(&mut self.live) => self.live_event(event).await,
+                Ok(()) = self.wakes.changed() => self.woken(),
                 () = due(self.next_attempt) => self.start_attempt(),
                 permit = next_slot(&mut self.slot) => {
                     self.slot = None;
@@ -263,6 +153,7 @@ impl Task {
                     return;
                 }
                 self.drop_attempt().await;
+                self.earlier = self.shared.session_name().or(self.earlier.take());
                 self.close_session().await;
                 self.waiters.push(reply);
                 self.start_episode();
@@ -285,11 +176,16 @@ impl Task {
         let failure = self.machine.failure().cloned();
         let failure = failure.unwrap_or_else(|| Cause::GivenUp.into());
         self.drop_attempt().await;
-        for waiter in self.waiters.drain(..) {
-            let _ = waiter.send(Err(unavailable(&self.shared.name(), &failure.cause)));
-        }
+        self.refuse_waiters(&unavailable(&self.shared.name(), &failure.cause));
         self.machine.failed(failure, unix_ms());
         self.publish();
+    }
+
+    fn refuse_waiters(&mut self, refusal: &ApiError) {
+        for waiter in self.waiters.drain(..) {
+            // A caller that left meanwhile is no fault.
+            let _ = waiter.send(Err(refusal.clone()));
+        }
     }
 
     fn acquire(&mut self, reply: SessionReply) {
@@ -297,7 +193,8 @@ impl Task {
             let _ = reply.send(Err(self.is_off()));
             return;
         }
-        if let Some(live) = self.live.as_ref().filter(|live| !live.session.is_over()) {
+        if let Some(live) = self.live.as_mut().filter(|live| !live.session.is_over()) {
+            live.stay();
             let _ = reply.send(Ok(live.session.clone()));
             return;
         }
@@ -331,7 +228,7 @@ impl Task {
     }
 
     fn start_episode(&mut self) {
-        self.episode = Some(Episode::default());
+        self.episode = Some(Episode::new(self.world.tuning.load().policy));
         self.start_attempt();
     }
 
@@ -340,15 +237,19 @@ impl Task {
         self.next_attempt = None;
         self.machine.connecting(unix_ms());
         self.publish();
+        let (tell, progress) = watch::channel(None);
         let plan = Plan {
             entry: self.shared.entry(),
             log: self.shared.log.clone(),
             era: self.era,
+            earlier: self.earlier.clone(),
+            progress: tell,
         };
         let give_up = CancellationToken::new();
         self.attempt = Some(Attempt {
             running: tokio::spawn(attempt::run(self.world.clone(), plan, give_up.clone())),
             give_up,
+            progress,
         });
     }
 
@@ -356,86 +257,65 @@ impl Task {
         self.attempt = None;
         match done {
             Ok(opened) => {
-                self.episode = None;
-                self.tools = Arc::new(opened.listed.tools.into());
-                self.era = Some(opened.session.facts.era);
-                self.machine.connected(opened.session.facts.clone(), unix_ms());
-                self.shared.session.store(Some(opened.session.clone()));
+                let wanted = !self.waiters.is_empty() || self.shared.entry().start == config::Start::AtLaunch;
+                let ping_every = self.world.tuning.load().ping_every;
+                let (live, listed) = Live::new(opened, wanted, ping_every);
+                self.tools = Arc::new(listed.tools.into());
+                self.era = Some(live.session.facts.era);
+                self.earlier = None;
+                self.machine.connected(live.session.facts.clone(), unix_ms());
+                self.shared.session.store(Some(live.session.clone()));
                 self.publish();
-                let wanted = !self.waiters.is_empty() || self.shared.entry().start == Start::AtLaunch;
                 for waiter in self.waiters.drain(..) {
                     // A caller that left meanwhile is no fault.
-                    let _ = waiter.send(Ok(opened.session.clone()));
+                    let _ = waiter.send(Ok(live.session.clone()));
                 }
-                self.live = Some(Live {
-                    keeper: opened.keeper,
-                    session: opened.session,
-                    refresh: None,
-                    refresh_again: false,
-                    idle_at: (!wanted).then(|| Instant::now() + IDLE_AFTER_DISCOVERY),
-                });
+                self.live = Some(live);
             }
             Err(failure) => {
-                let mut refusal = unavailable(&self.shared.name(), &failure.cause);
-                let chance = getrandom::u32().unwrap_or(u32::MAX);
-                match self.episode.as_mut().and_then(|e| e.after(&failure.cause, chance)) {
-                    Some(wait) => {
-                        refusal = refusal.with_retry_after(wait.delay);
-                        self.next_attempt = Some(Instant::now() + wait.delay);
-                        self.machine.retrying(failure, wait, unix_ms());
-                    }
-                    None => {
-                        self.episode = None;
-                        self.look_again_later(&failure.cause);
-                        self.machine.failed(failure, unix_ms());
-                    }
-                }
-                self.publish();
-                for waiter in self.waiters.drain(..) {
-                    let _ = waiter.send(Err(refusal.clone()));
+                // What it spoke last may be why.
+                self.era = None;
+                let wait = self
+                    .episode
+                    .as_mut()
+                    .and_then(|episode| episode.after(&failure.cause, chance()));
+                match wait {
+                    Some(wait) => self.retry(failure, wait),
+                    None => self.give_up(failure),
                 }
             }
         }
     }
 
-    /// The rest waits for a call or a click.
-    fn look_again_later(&mut self, cause: &Cause) {
-        let by_itself = self.shared.entry().start == Start::AtLaunch && episode::may_pass(cause);
+    fn retry(&mut self, failure: Failure, wait: Wait) {
+        let refusal = unavailable(&self.shared.name(), &failure.cause).with_retry_after(wait.delay);
+        self.next_attempt = Some(Instant::now() + wait.delay);
+        self.machine.retrying(failure, wait, unix_ms());
+        self.publish();
+        self.refuse_waiters(&refusal);
+    }
+
+    /// The rest waits for a call, a click, or the time to look again.
+    fn give_up(&mut self, failure: Failure) {
+        self.episode = None;
+        let by_itself = self.shared.entry().start == config::Start::AtLaunch && episode::may_pass(&failure.cause);
         self.next_attempt = by_itself.then(|| Instant::now() + LOOK_AGAIN);
+        let refusal = unavailable(&self.shared.name(), &failure.cause);
+        self.machine.failed(failure, unix_ms());
+        self.publish();
+        self.refuse_waiters(&refusal);
     }
 
     async fn live_event(&mut self, event: LiveEvent) {
         match event {
             LiveEvent::Ended(ended) => {
-                self.live = None;
-                self.shared.session.store(None);
-                let since = SystemTime::UNIX_EPOCH + Duration::from_millis(self.machine.connection().since);
-                let detail = attempt::last_lines(&self.shared.log, since);
-                self.look_again_later(&ended.cause);
-                self.machine.lost(
-                    Failure {
-                        cause: ended.cause,
-                        detail,
-                    },
-                    unix_ms(),
-                );
-                self.publish();
-                if !self.waiters.is_empty() {
-                    self.start_episode();
+                if let Some(live) = self.live.take() {
+                    self.lost(live.past(), ended.cause);
                 }
             }
-            LiveEvent::ToolsChanged => {
+            LiveEvent::ListsChanged => {
                 if let Some(live) = &mut self.live {
-                    match live.refresh {
-                        Some(_) => live.refresh_again = true,
-                        None => {
-                            live.refresh = Some(self.world.refresh(
-                                &self.shared.entry(),
-                                &live.session,
-                                &self.shared.log,
-                            ))
-                        }
-                    }
+                    live.refresh(&self.world, &self.shared.entry(), &self.shared.log);
                 }
             }
             LiveEvent::Refreshed(listed) => {
@@ -450,37 +330,100 @@ impl Task {
                         .log
                         .line(&format!("The tool list could not be read again: {}", cause.sentence())),
                 }
-                if let Some(live) = &mut self.live {
-                    live.refresh = std::mem::take(&mut live.refresh_again).then(|| {
-                        self.world
-                            .refresh(&self.shared.entry(), &live.session, &self.shared.log)
-                    });
-                }
                 self.publish();
+            }
+            LiveEvent::Replaced => {
+                self.machine.replaced(unix_ms());
+                self.publish();
+                if let Some(live) = &self.live {
+                    // Another run of the server may have other tools.
+                    live.session.signals.tools_changed.notify_one();
+                }
+            }
+            LiveEvent::Pulse(Pulse::Answers) => {
+                self.machine.observed(unix_ms());
+                self.publish();
+            }
+            LiveEvent::Pulse(Pulse::Silent) => {
+                if let Some(live) = self.live.take() {
+                    self.shared.session.store(None);
+                    let past = live.past();
+                    self.shared
+                        .log
+                        .line(&format!("[session] {} answered none of three health checks", past.name));
+                    // Gone before another one starts.
+                    live.close().await;
+                    self.lost(
+                        past,
+                        Cause::Network("it answered none of three health checks".to_owned()),
+                    );
+                }
             }
             LiveEvent::Idle => {
                 let used = self
                     .shared
                     .used_at()
                     .is_some_and(|at| at >= self.machine.connection().since);
-                if used {
-                    if let Some(live) = &mut self.live {
-                        live.idle_at = None;
-                    }
-                } else {
-                    self.close_session().await;
+                match &mut self.live {
+                    Some(live) if used => live.stay(),
+                    Some(_) => self.close_session().await,
+                    None => {}
                 }
             }
+        }
+    }
+
+    /// The session is gone and nobody here asked for that. What was in use heals by itself: at once where it had worked,
+    /// ever later where it keeps ending.
+    fn lost(&mut self, past: Past, cause: Cause) {
+        self.shared.session.store(None);
+        self.earlier = Some(past.name);
+        let detail = attempt::last_lines(&self.shared.log, past.since);
+        let failure = Failure { cause, detail };
+        let in_use = !self.waiters.is_empty()
+            || self.shared.entry().start == config::Start::AtLaunch
+            || self.shared.used_at().is_some_and(|at| at >= unix_ms_of(past.since));
+        if !in_use {
+            self.machine.lost(failure, unix_ms());
+            self.publish();
+            return;
+        }
+        if past.is_proved || self.episode.is_none() {
+            self.episode = Some(Episode::new(self.world.tuning.load().policy));
+        }
+        let next = self
+            .episode
+            .as_mut()
+            .map_or(AfterLoss::Over, |episode| episode.after_loss(&failure.cause, chance()));
+        match next {
+            AfterLoss::Now => {
+                self.machine.lost(failure, unix_ms());
+                self.publish();
+                self.start_attempt();
+            }
+            AfterLoss::Later(wait) => self.retry(failure, wait),
+            AfterLoss::Over => self.give_up(failure),
+        }
+    }
+
+    /// The computer woke, or its network is another one: what failed because of that gets one more attempt, and a
+    /// session that may have died unnoticed is asked.
+    fn woken(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.ask_now();
+        }
+        if self.machine.may_wake() {
+            let spread = Duration::from_millis(u64::from(chance() % WAKE_SPREAD_MS));
+            let soon = Instant::now() + spread;
+            self.next_attempt = Some(self.next_attempt.map_or(soon, |planned| planned.min(soon)));
         }
     }
 
     async fn close_session(&mut self) {
         if let Some(live) = self.live.take() {
             self.shared.session.store(None);
-            if let Some(refresh) = live.refresh {
-                refresh.abort();
-            }
-            live.keeper.close().await;
+            live.close().await;
+            self.episode = None;
             self.machine.sleeping(unix_ms());
             self.publish();
         }
@@ -504,20 +447,22 @@ impl Task {
     }
 
     fn publish(&self) {
-        let view = View {
+        self.shared.show(View {
             machine: self.machine.clone(),
             tools: self.tools.clone(),
-        };
-        self.shared.view.store(Arc::new(view));
+        });
         self.world.changed.notify_one();
     }
 }
 
-enum LiveEvent {
-    Ended(Ended),
-    ToolsChanged,
-    Refreshed(Result<attempt::Listed, Cause>),
-    Idle,
+/// Spreads those that failed together.
+fn chance() -> u32 {
+    getrandom::u32().unwrap_or(u32::MAX)
+}
+
+fn unix_ms_of(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Resolves when a background start may begin; never while none is wanted.
@@ -532,43 +477,36 @@ async fn next_slot(slot: &mut Option<Slot>) -> OwnedSemaphorePermit {
     }
 }
 
-/// The attempt's outcome; never resolves while there is none.
-async fn join(attempt: &mut Option<Attempt>) -> Result<Opened, Failure> {
-    match attempt {
-        Some(attempt) => match (&mut attempt.running).await {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                tracing::error!(%error, "an attempt to connect ended abnormally");
-                Err(Cause::Stopped.into())
-            }
-        },
-        None => std::future::pending().await,
-    }
+enum News {
+    Progress(String),
+    Done(Result<Opened, Failure>),
 }
 
-/// Comes at that time; never where there is none.
-async fn due(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
+/// What the attempt tells; never resolves while there is none.
+async fn attempt_news(attempt: &mut Option<Attempt>) -> News {
+    let Some(attempt) = attempt else {
+        return std::future::pending().await;
+    };
+    loop {
+        tokio::select! {
+            outcome = &mut attempt.running => return News::Done(outcome.unwrap_or_else(|error| {
+                tracing::error!(%error, "an attempt to connect ended abnormally");
+                Err(Cause::Stopped.into())
+            })),
+            // Its sender lives in the attempt, which is about to tell its outcome.
+            Ok(()) = attempt.progress.changed() => {
+                if let Some(text) = attempt.progress.borrow_and_update().clone() {
+                    return News::Progress(text);
+                }
+            }
+        }
     }
 }
 
 /// What happens next to the session; never resolves while there is none.
 async fn next_event(live: &mut Option<Live>) -> LiveEvent {
-    let Some(live) = live else {
-        return std::future::pending().await;
-    };
-    let signals = live.session.signals.clone();
-    tokio::select! {
-        ended = live.keeper.over() => LiveEvent::Ended(ended),
-        () = signals.tools_changed.notified() => LiveEvent::ToolsChanged,
-        listed = async {
-            match &mut live.refresh {
-                Some(refresh) => refresh.await,
-                None => std::future::pending().await,
-            }
-        } => LiveEvent::Refreshed(listed.unwrap_or(Err(Cause::Stopped))),
-        () = due(live.idle_at) => LiveEvent::Idle,
+    match live {
+        Some(live) => live.next().await,
+        None => std::future::pending().await,
     }
 }

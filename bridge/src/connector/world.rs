@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use tokio::{
     sync::{Notify, OnceCell, Semaphore},
     task::JoinHandle,
@@ -19,12 +20,15 @@ use super::{
     attempt::{self, Listed},
     discovery::RawTools,
     env_file,
+    episode::Policy,
+    health::DEFAULT_PING_EVERY,
     log::{Log, LogWriter},
     process::Spawner,
     program::{self, Programs},
     session::Session,
     shared::Known,
     state::Cause,
+    wake::Wakes,
 };
 use crate::{
     builtin,
@@ -37,6 +41,23 @@ use crate::{
 
 /// The log thread is waited for this long.
 const LOG_PATIENCE: Duration = Duration::from_millis(500);
+
+/// What the settings say about connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tuning {
+    /// For the next episode; one under way keeps its own.
+    pub policy: Policy,
+    /// Between two pings of a session that may fall silent; for the next session.
+    pub ping_every: Duration,
+}
+
+impl Tuning {
+    /// Before any settings are known: nothing is tried again by itself.
+    pub const NEVER: Self = Self {
+        policy: Policy::NEVER,
+        ping_every: DEFAULT_PING_EVERY,
+    };
+}
 
 /// Shared by every connector's task; made once by the bridge.
 pub struct World {
@@ -52,6 +73,8 @@ pub struct World {
     pub logs: Logs,
     /// One background start per core at a time.
     pub slots: Arc<Semaphore>,
+    pub tuning: ArcSwap<Tuning>,
+    pub wakes: Wakes,
     /// Told whenever a connector has something new to show.
     pub changed: Notify,
 }

@@ -12,7 +12,7 @@ use super::{Plan, greet::greet, note_session};
 use crate::{
     config::Resolved,
     connector::{
-        session::{Ended, Handler, Keeper, Session, Signals},
+        session::{End, Ended, Handler, Keeper, Session, Signals},
         state::Cause,
         transport::{HttpClient, MAX_FRAME},
     },
@@ -57,18 +57,19 @@ pub(super) async fn open(plan: &Plan, resolved: Resolved) -> Result<(Session, Ke
     let (service, ()) = greet(plan.era, &Handler::new(signals.clone()), &stop, open)
         .await
         .map_err(|(cause, _)| cause)?;
-    let over = CancellationToken::new();
-    let session = Session::new(&service, signals, false, over.clone());
-    note_session(&plan.log, &session);
-    let log = plan.log.clone();
+    let end = Arc::new(End::default());
+    let session = Session::new(&service, signals, false, end.clone());
+    note_session(plan, &session);
+    let (log, name) = (plan.log.clone(), session.name.clone());
     let (ended, told) = oneshot::channel();
     tokio::spawn(async move {
         let _ = service.waiting().await;
-        over.cancel();
-        log.line("[session] ended");
-        let _ = ended.send(Ended {
-            cause: Cause::Network("the server closed the connection".to_owned()),
-        });
+        end.over();
+        log.line(&format!("[session] {name} ended"));
+        let cause = Cause::Network("the server closed the connection".to_owned());
+        end.because(cause.clone());
+        // A connector that is gone asks for no reason.
+        let _ = ended.send(Ended { cause });
     });
     Ok((session, Keeper::new(stop, told)))
 }

@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 use tokio::{net::unix::pipe, sync::oneshot, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::{Plan, greet::greet, note_session};
+use super::{Plan, greet::greet, note_session, patience::Patience};
 use crate::{
     builtin,
     config::{self, Resolved},
@@ -18,7 +18,7 @@ use crate::{
         World, env_file,
         log::Log,
         process::{Child, Command, How},
-        session::{Ended, Handler, Keeper, Session, Signals},
+        session::{End, Ended, Handler, Keeper, Session, Signals},
         state::Cause,
         transport::{CloseCause, StdioTransport, TransportStats},
     },
@@ -39,24 +39,34 @@ struct Running {
 ///
 /// # Errors
 /// The cause; nothing of the process tree is left then.
-pub(super) async fn open(world: &Arc<World>, plan: &Plan, resolved: Resolved) -> Result<(Session, Keeper), Cause> {
+pub(super) async fn open(
+    world: &Arc<World>,
+    plan: &Plan,
+    patience: &Patience,
+    resolved: Resolved,
+) -> Result<(Session, Keeper), Cause> {
     let command = command(world, plan, resolved).await?;
     let signals = Arc::new(Signals::default());
     let stop = CancellationToken::new();
-    let open = || start(world.clone(), command.clone(), plan.log.clone());
+    let open = || start(world, command.clone(), &plan.log, patience);
     match greet(plan.era, &Handler::new(signals.clone()), &stop, open).await {
         Ok((service, running)) => {
-            let over = CancellationToken::new();
-            let session = Session::new(&service, signals, true, over.clone());
-            note_session(&plan.log, &session);
-            let log = plan.log.clone();
+            let end = Arc::new(End::default());
+            let session = Session::new(&service, signals, true, end.clone());
+            note_session(plan, &session);
+            let (log, name) = (plan.log.clone(), session.name.clone());
             let (ended, told) = oneshot::channel();
             tokio::spawn(async move {
                 // Closed, cancelled or broken: the process tells how it ended.
                 let _ = service.waiting().await;
-                over.cancel();
+                end.over();
+                let stats = running.stats.clone();
                 let cause = end_process(running).await;
-                log.line(&format!("[session] ended: {}", cause.sentence()));
+                log.line(&format!("[session] {name} ended: {}", cause.sentence()));
+                if let Some(oddities) = stats.counts().sentence() {
+                    log.line(&format!("[session] {name} {oddities}"));
+                }
+                end.because(cause.clone());
                 // A connector that is gone asks for no reason.
                 let _ = ended.send(Ended { cause });
             });
@@ -73,9 +83,10 @@ pub(super) async fn open(world: &Arc<World>, plan: &Plan, resolved: Resolved) ->
 }
 
 async fn start(
-    world: Arc<World>,
+    world: &World,
     command: Command,
-    log: Log,
+    log: &Log,
+    patience: &Patience,
 ) -> Result<(StdioTransport<pipe::Receiver>, Running), Cause> {
     let mut child = world
         .spawner
@@ -86,7 +97,8 @@ async fn start(
         .take_io()
         .map_err(|error| Cause::NotStarted(format!("Its pipes cannot be used: {error}.")))?;
     let (transport, stats) = StdioTransport::new(io.stdin, io.stdout, &child.closing(), log.clone());
-    let stderr = tokio::spawn(async move { log.drain(io.stderr).await });
+    let (log, stderr) = (log.clone(), patience.listen_to(io.stderr));
+    let stderr = tokio::spawn(async move { log.drain(stderr).await });
     Ok((transport, Running { child, stats, stderr }))
 }
 

@@ -73,6 +73,25 @@ impl fmt::Display for CloseCause {
     }
 }
 
+impl Counts {
+    /// What was passed over, as the end of a sentence about a session; `None` when that was nothing.
+    pub fn sentence(&self) -> Option<String> {
+        let parts: Vec<String> = [
+            (self.noise, "lines that were no messages"),
+            (self.stray, "answers to nothing that waited"),
+            (self.ambiguous, "answers with both a result and an error"),
+            (self.unaddressed, "errors that named no request"),
+            (self.oversized, "lines over the size bound"),
+            (self.broken, "answers that could not be read"),
+        ]
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+        (!parts.is_empty()).then(|| format!("had {}", parts.join(", ")))
+    }
+}
+
 impl TransportStats {
     /// The present counts.
     pub fn counts(&self) -> Counts {

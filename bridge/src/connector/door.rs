@@ -1,0 +1,184 @@
+//! How the rest of the bridge reaches a connector: its handle, held by the owner, and doors for everybody else.
+
+use std::sync::{Arc, Mutex, atomic::AtomicU64};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    World,
+    session::Session,
+    shared::{Known, KnownTools, Shared, View},
+    state::Machine,
+    task::{self, Task},
+};
+use crate::{
+    clock::unix_ms,
+    config,
+    error::{ApiError, Code},
+    tools::parse_tools,
+};
+
+/// More messages than this wait only when the connector's task is stuck; senders then wait too.
+const MAILBOX: usize = 256;
+
+/// Where a session, or the reason for its absence, is sent.
+pub(super) type SessionReply = oneshot::Sender<Result<Arc<Session>, ApiError>>;
+
+/// What a connector's task is asked.
+pub(super) enum Message {
+    Acquire(SessionReply),
+    Reconnect(SessionReply),
+    StopTrying(oneshot::Sender<()>),
+}
+
+/// A running connector. Dropping it stops the connector; [`Handle::stop`] also waits.
+pub struct Handle {
+    pub shared: Arc<Shared>,
+    mailbox: mpsc::Sender<Message>,
+    task: JoinHandle<()>,
+    stop: CancellationToken,
+}
+
+/// What a connector starts with.
+pub struct Beginning {
+    pub entry: Arc<config::Connector>,
+    /// The list saved under its launch identity, or compiled in.
+    pub known: Option<Known>,
+    /// The connector that this one replaces: its numbers go on, and it is gone before this one starts anything.
+    pub replaces: Option<Handle>,
+}
+
+impl Handle {
+    /// Starts the task. Nothing is spawned or contacted yet, unless there is no list to show or the entry says so.
+    pub fn start(world: Arc<World>, beginning: Beginning) -> Self {
+        let Beginning { entry, known, replaces } = beginning;
+        let mut machine = Machine::new(entry.enabled, unix_ms());
+        if let Some(earlier) = &replaces {
+            machine.continue_from(&earlier.shared.view().machine);
+        }
+        let is_known = known.is_some();
+        let era = known.as_ref().and_then(|known| known.era);
+        let tools: Arc<KnownTools> = Arc::new(
+            known
+                .map(|known| parse_tools(known.list.items).into())
+                .unwrap_or_default(),
+        );
+        let shared = Arc::new(Shared {
+            id: entry.id.clone(),
+            entry: ArcSwap::new(entry.clone()),
+            view: ArcSwap::from_pointee(View {
+                machine: machine.clone(),
+                tools: tools.clone(),
+            }),
+            passed: Mutex::default(),
+            session: ArcSwapOption::empty(),
+            used_at: AtomicU64::new(replaces.as_ref().and_then(|r| r.shared.used_at()).unwrap_or(0)),
+            log: world.logs.connector(&entry.id),
+        });
+        let (mailbox, inbox) = mpsc::channel(MAILBOX);
+        let stop = CancellationToken::new();
+        let task = Task::new(
+            world,
+            shared.clone(),
+            inbox,
+            stop.clone(),
+            task::Start {
+                machine,
+                tools,
+                wants_list: entry.enabled && (!is_known || entry.start == config::Start::AtLaunch),
+                era,
+                earlier: replaces.as_ref().and_then(|earlier| earlier.shared.session_name()),
+            },
+        );
+        let task = tokio::spawn(async move {
+            if let Some(earlier) = replaces {
+                earlier.stop().await;
+            }
+            task.run().await;
+        });
+        Self {
+            shared,
+            mailbox,
+            task,
+            stop,
+        }
+    }
+
+    /// A cheap way to reach the connector.
+    pub fn door(&self) -> Door {
+        Door {
+            shared: self.shared.clone(),
+            mailbox: self.mailbox.clone(),
+        }
+    }
+
+    /// Applies what may change without a restart.
+    pub fn update(&self, entry: Arc<config::Connector>) {
+        self.shared.entry.store(entry);
+    }
+
+    /// Ends the session, also one that is still being opened, and waits until its process tree is gone.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        if let Err(error) = self.task.await {
+            tracing::error!(connector = %self.shared.id, %error, "a connector's task ended abnormally");
+        }
+    }
+}
+
+/// What callers hold: enough to see a connector and to ask for its session.
+#[derive(Clone)]
+pub struct Door {
+    pub shared: Arc<Shared>,
+    mailbox: mpsc::Sender<Message>,
+}
+
+impl Door {
+    /// The session, connecting first where needed. Whoever asks while an attempt runs awaits that one.
+    ///
+    /// # Errors
+    /// `disabled`, `unavailable` (with `Retry-After` while it rests), `needs_secret`, `needs_sign_in`.
+    pub async fn acquire(&self) -> Result<Arc<Session>, ApiError> {
+        if let Some(session) = self.shared.session() {
+            return Ok(session);
+        }
+        self.ask(Message::Acquire).await
+    }
+
+    /// Closes the session that stands and waits for one new attempt.
+    ///
+    /// # Errors
+    /// As [`Door::acquire`].
+    pub async fn reconnect(&self) -> Result<Arc<Session>, ApiError> {
+        self.ask(Message::Reconnect).await
+    }
+
+    /// Gives up the attempt under way and those that are planned; a session that stands is left alone.
+    ///
+    /// # Errors
+    /// `unavailable` when the connector is being stopped itself.
+    pub async fn stop_trying(&self) -> Result<(), ApiError> {
+        let (reply, done) = oneshot::channel();
+        let sent = self.mailbox.send(Message::StopTrying(reply)).await;
+        sent.map_err(|_| self.gone())?;
+        done.await.map_err(|_| self.gone())
+    }
+
+    async fn ask(&self, message: impl FnOnce(SessionReply) -> Message) -> Result<Arc<Session>, ApiError> {
+        let (reply, answer) = oneshot::channel();
+        self.mailbox.send(message(reply)).await.map_err(|_| self.gone())?;
+        answer.await.unwrap_or_else(|_| Err(self.gone()))
+    }
+
+    fn gone(&self) -> ApiError {
+        ApiError::new(
+            Code::Unavailable,
+            format!("{} is being stopped or replaced; try again.", self.shared.id),
+        )
+    }
+}
