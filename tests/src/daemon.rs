@@ -28,12 +28,20 @@ pub struct Setup {
     /// Instead of this run's own.
     pub path: Option<String>,
     pub arguments: Vec<String>,
+    /// In a network that has nothing but loopback; only the local socket is then reached from here.
+    pub alone: bool,
 }
 
 impl Setup {
     #[must_use]
     pub fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.alone = true;
         self
     }
 
@@ -106,7 +114,8 @@ impl Daemon {
                     .and_then(|mut c| c.try_send("GET", "/healthz", &[], b"").ok())
                     .is_some_and(|a| a.status == 200)
             };
-            (ours && answers(Address::Tcp(port)) && answers(Address::Socket(socket.clone()))).then_some((port, socket))
+            (ours && (self.setup.alone || answers(Address::Tcp(port))) && answers(Address::Socket(socket.clone())))
+                .then_some((port, socket))
         });
         self.port = port;
         self.socket = socket;
@@ -290,7 +299,14 @@ pub fn serve_command(home: &Home, setup: &Setup) -> Command {
         .append(true)
         .open(home.log_file())
         .expect("the home is writable");
-    let mut command = Command::new(program::bridge());
+    let mut command = if setup.alone {
+        let mut command = Command::new("unshare");
+        command.args(["--net", "sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""]);
+        command.arg(program::bridge());
+        command
+    } else {
+        Command::new(program::bridge())
+    };
     environment(&mut command, home, setup);
     command
         .arg("serve")

@@ -91,6 +91,26 @@ pub fn wait_for_exit(child: &mut Child, what: &str, deadline: Duration) -> ExitS
     }
 }
 
+/// Whether a bridge may be started in a network of its own. Says so loudly where it may not; on CI that is a failure.
+///
+/// # Panics
+/// On CI where the system refuses.
+pub fn may_have_its_own_network() -> bool {
+    if Command::new("unshare")
+        .args(["--net", "true"])
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        return true;
+    }
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "CI may make networks, so that no test of them is skipped"
+    );
+    eprintln!("SKIPPED: a network of its own needs root; run the tests as root for this one");
+    false
+}
+
 /// Whether this run may become another user. Says so loudly where it may not; on CI that is a failure.
 ///
 /// # Panics

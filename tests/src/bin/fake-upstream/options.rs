@@ -110,6 +110,8 @@ pub(crate) struct Options {
     /// Wait before `initialize` or `server/discover` is answered.
     pub(crate) delay: Duration,
     pub(crate) exit: i32,
+    /// Ends with `--exit` as soon as its tools are listed.
+    pub(crate) exit_after_list: bool,
     pub(crate) say: String,
     pub(crate) bytes: usize,
     /// Serve HTTP at this port of 127.0.0.1 (0 = any) instead of stdio.
@@ -166,6 +168,7 @@ impl Options {
             counter: named.text("counter").map(PathBuf::from),
             delay: Duration::from_millis(named.number("delay", 0)?),
             exit: named.number("exit", 1)?,
+            exit_after_list: named.number("exit-after-list", 0)? > 0,
             say: named.text("say").unwrap_or_default(),
             bytes: named.number("bytes", 0)?,
             http: named.optional_number("http")?,

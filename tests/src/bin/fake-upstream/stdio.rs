@@ -136,6 +136,9 @@ fn answer(server: &Server, id: &RawValue, method: &str, params: Option<&RawValue
     if let Some(line) = reply.render(id) {
         write_line(&line);
     }
+    if method == "tools/list" && server.options.exit_after_list {
+        std::process::exit(server.options.exit);
+    }
 }
 
 fn make_noise() {
