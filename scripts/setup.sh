@@ -13,7 +13,7 @@ packages=(
   # packages and icons
   rpm fakeroot librsvg2-bin
   # scripts
-  file curl ca-certificates
+  file curl ca-certificates iproute2
 )
 nextest=0.9.143
 

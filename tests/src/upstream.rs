@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 
 use crate::{program, wait};
 
+/// Interpreters read many files at their first start.
+pub const SLOW_START: Duration = Duration::from_secs(60);
+
 /// An npm server by the name of its program.
 ///
 /// # Panics
@@ -33,17 +36,72 @@ fn installed(path: String) -> PathBuf {
     path
 }
 
+/// One of the Python scripts beside the installed servers, with its arguments, as a member of `servers`.
+pub fn script(name: &str, arguments: &[&str]) -> Value {
+    let script = installed(format!("tests/upstreams/{name}")).display().to_string();
+    let arguments: Vec<_> = std::iter::once(script.as_str())
+        .chain(arguments.iter().copied())
+        .collect();
+    json!({"command": python("python"), "args": arguments})
+}
+
+/// One of the Python scripts, serving HTTP at a port; ends with its owner.
+pub struct Served {
+    child: Child,
+    pub port: u16,
+}
+
+impl Served {
+    /// # Panics
+    /// When it does not listen.
+    pub fn start_at(port: u16, script: &str) -> Self {
+        let child = Command::new(python("python"))
+            .arg(installed(format!("tests/upstreams/{script}")))
+            .arg(port.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("python starts");
+        let server = Self { child, port };
+        wait::eventually(&format!("{script} listens"), SLOW_START, || {
+            std::net::TcpStream::connect(("127.0.0.1", server.port)).ok()
+        });
+        server
+    }
+
+    /// The member of `servers`.
+    pub fn entry(&self) -> Value {
+        json!({"url": format!("http://127.0.0.1:{}/mcp", self.port)})
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // One that has ended by itself is no fault.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// `server-everything` over streamable HTTP; ends with its owner.
 pub struct EverythingOverHttp {
     child: Child,
-    port: u16,
+    pub port: u16,
 }
 
 impl EverythingOverHttp {
     /// # Panics
     /// When it does not start.
     pub fn start() -> Self {
-        let port = free_port();
+        Self::start_at(free_port())
+    }
+
+    /// At a given port, to come back where another one was.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start_at(port: u16) -> Self {
         let child = Command::new(node("mcp-server-everything"))
             .arg("streamableHttp")
             .env("PORT", port.to_string())
@@ -53,7 +111,7 @@ impl EverythingOverHttp {
             .spawn()
             .expect("node starts");
         let server = Self { child, port };
-        wait::eventually("server-everything listens", Duration::from_secs(30), || {
+        wait::eventually("server-everything listens", SLOW_START, || {
             std::net::TcpStream::connect(("127.0.0.1", server.port)).ok()
         });
         server
