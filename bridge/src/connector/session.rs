@@ -30,6 +30,9 @@ pub use self::requests::CallFault;
 use super::state::{Cause, SessionFacts};
 use crate::snapshot::{Era, Readiness};
 
+/// The end of a session takes its process's three seconds or one last request; one that takes longer is left behind.
+const CLOSED_WITHIN: Duration = Duration::from_secs(15);
+
 /// A subscription that is not acknowledged by then is given up.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(30);
 
@@ -294,10 +297,11 @@ impl Keeper {
         (&mut self.ended).await.unwrap_or(Ended { cause: Cause::Stopped })
     }
 
-    /// Ends the session and waits until its process tree is gone.
+    /// Ends the session and waits until its process tree is gone, or for as long as that may take.
     pub async fn close(self) {
         drop(self.stop);
-        // The sender is only lost with the runtime, and everything with it.
-        let _ = self.ended.await;
+        if tokio::time::timeout(CLOSED_WITHIN, self.ended).await.is_err() {
+            tracing::error!("a session did not end within {} s", CLOSED_WITHIN.as_secs());
+        }
     }
 }

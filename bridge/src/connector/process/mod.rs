@@ -9,12 +9,12 @@ use std::{
     ffi::{OsStr, OsString},
     fmt, fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    sync::{Arc, Mutex, PoisonError},
     thread,
 };
 
 use sha2::{Digest as _, Sha256};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 mod child;
 mod group;
@@ -29,6 +29,9 @@ use registry::Registry;
 
 /// The environment variable by which our children are known. Its value is `<home>:<random>`.
 pub const MARKER: &str = "NEURON_CONNECT_CHILD";
+
+/// Starts that wait for the spawning thread; more wait at their askers.
+const QUEUED_STARTS: usize = 64;
 
 /// Ancestors that are looked at; a deeper tree is nobody's.
 #[cfg(target_os = "linux")]
@@ -110,10 +113,10 @@ impl Spawner {
     /// # Errors
     /// When the system gives no thread.
     pub fn start(home: &Path, registry: PathBuf) -> io::Result<Self> {
-        let (requests, queue) = mpsc::channel();
+        let (requests, queue) = mpsc::channel(QUEUED_STARTS);
         thread::Builder::new()
             .name("spawner".to_owned())
-            .spawn(move || serve(&queue))?;
+            .spawn(move || serve(queue))?;
         Ok(Self {
             shared: Arc::new(Shared {
                 requests,
@@ -138,6 +141,7 @@ impl Spawner {
         self.shared
             .requests
             .send(request)
+            .await
             .map_err(|_thread_gone| SpawnError::ShutDown)?;
         child.await.map_err(|_thread_gone| SpawnError::ShutDown)?
     }
@@ -226,8 +230,8 @@ impl Spawner {
     }
 }
 
-fn serve(queue: &mpsc::Receiver<Request>) {
-    while let Ok(request) = queue.recv() {
+fn serve(mut queue: mpsc::Receiver<Request>) {
+    while let Some(request) = queue.blocking_recv() {
         let launched = request.spawner.launch(&request.command);
         // Nobody waits any more: dropping the child kills it.
         drop(request.reply.send(launched));

@@ -4,7 +4,8 @@
 //! than leaving an orphan, so only a process that carries the very marker in its environment is ever killed.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
@@ -84,7 +85,7 @@ fn save(path: &Path, file: &File) -> io::Result<()> {
     let mut temporary = tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(0o600))
         .tempfile_in(folder)?;
-    serde_json::to_writer(&mut temporary, file)?;
+    temporary.write_all(&serde_json::to_vec(file)?)?;
     temporary.persist(path)?;
     Ok(())
 }
