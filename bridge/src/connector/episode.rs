@@ -120,7 +120,7 @@ pub fn may_pass(cause: &Cause) -> bool {
         | Cause::NotStarted(_)
         | Cause::Protocol(_)
         | Cause::Stopped
-        | Cause::GivenUp => false,
+        | Cause::GivenUp(_) => false,
     }
 }
 

@@ -77,7 +77,7 @@ pub fn may_be_legacy(error: &ClientInitializeError) -> bool {
             | Cause::NoAnswer(_)
             | Cause::Protocol(_)
             | Cause::Stopped
-            | Cause::GivenUp => true,
+            | Cause::GivenUp(_) => true,
         },
         _ => true,
     }

@@ -89,8 +89,8 @@ pub enum Cause {
     Protocol(String),
     /// The attempt was given up because the connector is being stopped.
     Stopped,
-    /// The person stopped the attempts.
-    GivenUp,
+    /// The person stopped the attempts; the sentence that told why they were needed.
+    GivenUp(Option<String>),
 }
 
 /// What a fault waits for.
@@ -132,7 +132,8 @@ impl Cause {
             }
             Self::Protocol(text) => format!("It answers, but not as an MCP server does: {text}."),
             Self::Stopped => "It is being stopped.".to_owned(),
-            Self::GivenUp => "The attempts to connect were stopped here.".to_owned(),
+            Self::GivenUp(None) => "Connecting was stopped here.".to_owned(),
+            Self::GivenUp(Some(why)) => format!("{why} Trying again was stopped here."),
         }
     }
 
@@ -149,7 +150,7 @@ impl Cause {
             | Self::HttpStatus { .. }
             | Self::Protocol(_)
             | Self::Stopped
-            | Self::GivenUp => Mend::Another,
+            | Self::GivenUp(_) => Mend::Another,
         }
     }
 
@@ -190,7 +191,7 @@ impl Cause {
             | Self::NoAnswer(_)
             | Self::Network(_)
             | Self::HttpStatus { .. }
-            | Self::GivenUp => Some(REST_AFTER_FAILURE),
+            | Self::GivenUp(_) => Some(REST_AFTER_FAILURE),
             Self::SignIn | Self::Protocol(_) => None,
         }
     }
@@ -472,7 +473,8 @@ mod tests {
             },
             Cause::Protocol("no tools".into()),
             Cause::Stopped,
-            Cause::GivenUp,
+            Cause::GivenUp(None),
+            Cause::GivenUp(Some("It is away.".into())),
         ]
     }
 
@@ -571,7 +573,7 @@ mod tests {
             (busy(None), true),
             (busy(Some(Duration::from_secs(9))), false),
             (Cause::SignIn, false),
-            (Cause::GivenUp, false),
+            (Cause::GivenUp(None), false),
         ] {
             let mut machine = Machine::new(true, 0);
             assert!(!machine.may_wake());

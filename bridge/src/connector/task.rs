@@ -173,8 +173,11 @@ impl Task {
         }
         self.next_attempt = None;
         self.episode = None;
-        let failure = self.machine.failure().cloned();
-        let failure = failure.unwrap_or_else(|| Cause::GivenUp.into());
+        let earlier = self.machine.failure();
+        let failure = Failure {
+            cause: Cause::GivenUp(earlier.map(|failure| failure.cause.sentence())),
+            detail: earlier.and_then(|failure| failure.detail.clone()),
+        };
         self.drop_attempt().await;
         self.refuse_waiters(&unavailable(&self.shared.name(), &failure.cause));
         self.machine.failed(failure, unix_ms());
