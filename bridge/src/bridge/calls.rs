@@ -245,7 +245,7 @@ fn finished(target: &Target, shaped: Shaped, result_id: Option<String>, duration
 fn refusal(target: &Target, fault: CallFault) -> ApiError {
     let (server, tool) = (&target.door.shared.id, &target.tool);
     match fault {
-        CallFault::Refused(words) => {
+        CallFault::Refused { words, .. } => {
             ApiError::new(Code::UpstreamError, format!("{server} refused to run {tool}: {words}"))
         }
         CallFault::TooLarge => ApiError::new(

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use self::patience::Patience;
 use super::{
     World,
-    discovery::{self, RawTools},
+    discovery::{self, RawOffers},
     fault,
     log::Log,
     session::{Keeper, Session, SessionName},
@@ -55,9 +55,10 @@ pub struct Opened {
     pub listed: Listed,
 }
 
-/// A list read tool by tool.
+/// What was listed, tool by tool.
 pub struct Listed {
     pub tools: ParsedTools,
+    pub offers: RawOffers,
 }
 
 /// Connects and lists within the entry's connect time, or until it is told to give up. Either way nothing of a failed
@@ -149,10 +150,10 @@ async fn connect(
     Ok((Arc::new(session), listed))
 }
 
-/// Reads and keeps the whole list over a session that stands.
+/// Reads and keeps all lists over a session that stands.
 ///
 /// # Errors
-/// The cause; the list known before stays.
+/// The cause; what was known before stays.
 pub async fn list(
     world: &Arc<World>,
     entry: &config::Connector,
@@ -169,23 +170,16 @@ async fn list_before(
     log: &Log,
     deadline: Instant,
 ) -> Result<Listed, Cause> {
-    let list = if session.has_tools {
-        discovery::read_all(|cursor| async move { Ok(session.list_tools(cursor, deadline).await?.text) }).await?
-    } else {
-        RawTools {
-            text: "[]".to_owned(),
-            ..RawTools::default()
-        }
-    };
-    for remark in &list.remarks {
-        log.line(remark);
-    }
-    world.save_list(entry, session, &list).await;
-    let tools = parse_tools(list.items);
+    let lists = discovery::read_lists(session, log, deadline).await?;
+    world.save_lists(entry, session, &lists).await;
+    let tools = parse_tools(lists.tools.items);
     for tool in &tools.rejected {
         log.line(&format!("The tool {} cannot be offered: {}", tool.name, tool.reason));
     }
-    Ok(Listed { tools })
+    Ok(Listed {
+        tools,
+        offers: lists.offers,
+    })
 }
 
 /// The entry with everything filled in.

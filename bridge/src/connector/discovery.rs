@@ -1,232 +1,174 @@
-//! Reading an upstream's whole tool list: every page, with bounds that no upstream can outrun.
+//! Reading all that an upstream offers: tools, resources, resource templates and prompts, each list whole and within
+//! bounds that no upstream can outrun. Never decides what of it is shown to whom.
 
-use std::{collections::HashSet, future::Future};
+mod offers;
+mod pages;
 
-use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use std::time::Duration;
 
-use super::state::Cause;
+use tokio::time::Instant;
 
-/// Most pages read of one list.
-pub const MAX_PAGES: usize = 200;
-/// Most tools kept of one list.
-pub const MAX_TOOLS: usize = 5_000;
-/// Most of one list, in bytes: what fits into one frame fits into one page, but not two hundred times.
-pub const MAX_BYTES: usize = 16 * 1024 * 1024;
+pub use offers::{Argument, Items, Offers, Prompt, Rejected, Resource, Template};
+pub use pages::RawList;
 
-/// A complete list, as received.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct RawTools {
-    /// JSON text of the array of all items, each byte for byte as received.
-    pub text: String,
-    /// The same items, parsed.
-    pub items: Vec<Value>,
-    /// What was strange about the list, for the log.
-    pub remarks: Vec<String>,
+use super::{log::Log, session::Session, state::Cause};
+
+/// Longest wait for lists that a connector works without. Some servers ask a remote service for them; tools must not
+/// wait longer for that than a person would.
+const EXTRAS_TIME: Duration = Duration::from_secs(10);
+
+/// One of the lists of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListKind {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
 }
 
-impl RawTools {
-    /// Reads a list that was saved.
-    ///
-    /// # Errors
-    /// When the text is no JSON array.
-    pub fn from_text(text: String) -> serde_json::Result<Self> {
-        let items = serde_json::from_str(&text)?;
-        Ok(Self {
-            text,
-            items,
-            remarks: Vec::new(),
-        })
+impl ListKind {
+    /// The member of the result that holds the items.
+    pub fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// What its items are called in a sentence.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Templates => "resource templates",
+            Self::Prompts => "prompts",
+        }
     }
 }
 
-#[derive(Deserialize)]
-struct Page<'a> {
-    #[serde(borrow, default)]
-    tools: Option<Vec<&'a RawValue>>,
-    #[serde(rename = "nextCursor", default)]
-    next_cursor: Option<Value>,
+/// Why a list could not be read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ListFault {
+    /// The upstream does not know the request (-32601).
+    Unsupported,
+    /// It answered with an error; its own words, shortened.
+    Refused(String),
+    /// It answered with something that holds no list.
+    NoList,
+    /// No answer in time; it was told to stop.
+    Late,
+    /// The connection broke or could not carry the request.
+    Lost(Cause),
 }
 
-/// Follows the cursors from the first page to the last. `page` gets the cursor and gives the JSON text of one result.
-///
-/// Stops at a repeated cursor, follows an empty one once, keeps at most [`MAX_PAGES`] pages, [`MAX_TOOLS`] tools and
-/// [`MAX_BYTES`] bytes.
+impl ListFault {
+    /// As the reason for which a session is given up.
+    fn into_cause(self, kind: ListKind) -> Cause {
+        let noun = kind.noun();
+        match self {
+            Self::Unsupported => Cause::Protocol(format!("it refused to list its {noun} (the method is not known)")),
+            Self::Refused(words) => Cause::Protocol(format!("it refused to list its {noun} ({words})")),
+            Self::NoList => Cause::Protocol(format!("its list of {noun} has no list in it")),
+            Self::Late => Cause::Network(format!("its list of {noun} did not arrive in time")),
+            Self::Lost(cause) => cause,
+        }
+    }
+}
+
+/// Everything that was listed at one time, as received.
+#[derive(Debug)]
+pub struct Lists {
+    pub tools: RawList,
+    pub offers: RawOffers,
+}
+
+/// The lists besides tools, as received; `None` = could not be read this time, so that what was known stays.
+#[derive(Debug, Default)]
+pub struct RawOffers {
+    pub resources: Option<RawList>,
+    pub templates: Option<RawList>,
+    pub prompts: Option<RawList>,
+}
+
+/// Reads every list that the upstream advertises, all at once. What is strange about them goes to `log`.
 ///
 /// # Errors
-/// The first page's failure, or a later one's: a list is complete or it is none.
-pub async fn read_all<F, Fut>(mut page: F) -> Result<RawTools, Cause>
-where
-    F: FnMut(Option<String>) -> Fut,
-    Fut: Future<Output = Result<String, Cause>>,
-{
-    let mut list = RawTools::default();
-    let mut texts: Vec<String> = Vec::new();
-    let mut seen = HashSet::new();
-    let mut cursor = None;
-    let mut bytes = 0;
-    for number in 1.. {
-        let text = page(cursor).await?;
-        let read: Page<'_> = serde_json::from_str(&text)
-            .map_err(|_| Cause::Protocol("its tool list has no list of tools in it".to_owned()))?;
-        let Some(tools) = read.tools else {
-            return Err(Cause::Protocol("its tool list has no list of tools in it".to_owned()));
-        };
-        for tool in tools {
-            if list.items.len() == MAX_TOOLS {
-                list.remarks.push(format!(
-                    "the list is longer than {MAX_TOOLS} tools; the rest is left out"
-                ));
-                return Ok(finish(list, &texts));
-            }
-            bytes += tool.get().len();
-            if bytes > MAX_BYTES {
-                list.remarks.push(format!(
-                    "the list is longer than {} MiB; the rest is left out",
-                    MAX_BYTES >> 20
-                ));
-                return Ok(finish(list, &texts));
-            }
-            // A RawValue is valid JSON; it fails to parse only where it is nested too deep.
-            let item = serde_json::from_str(tool.get()).unwrap_or(Value::Null);
-            list.items.push(item);
-            texts.push(tool.get().to_owned());
-        }
-        let next = match read.next_cursor {
-            None | Some(Value::Null) => return Ok(finish(list, &texts)),
-            Some(Value::String(next)) => next,
-            Some(_) => {
-                list.remarks
-                    .push("a page names a next one that is no text; the list ends there".to_owned());
-                return Ok(finish(list, &texts));
-            }
-        };
-        if !seen.insert(next.clone()) {
-            if !next.is_empty() {
-                list.remarks
-                    .push("a page was offered twice; the list ends there".to_owned());
-            }
-            return Ok(finish(list, &texts));
-        }
-        if number == MAX_PAGES {
-            list.remarks.push(format!(
-                "the list has more than {MAX_PAGES} pages; the rest is left out"
-            ));
-            return Ok(finish(list, &texts));
-        }
-        cursor = Some(next);
-    }
-    Ok(finish(list, &texts))
+/// The cause, when the tools cannot be listed or the connection breaks. Another list that is refused, unreadable or
+/// late is no fault of the connector.
+pub async fn read_lists(session: &Session, log: &Log, deadline: Instant) -> Result<Lists, Cause> {
+    let now = Instant::now();
+    // Half of a short connect time, so that the tools are there within it.
+    let extras_by = now + EXTRAS_TIME.min(deadline.saturating_duration_since(now) / 2);
+    let (tools, resources, templates, prompts) = tokio::try_join!(
+        read_tools(session, log, deadline),
+        read_extra(session, log, ListKind::Resources, extras_by),
+        read_extra(session, log, ListKind::Templates, extras_by),
+        read_extra(session, log, ListKind::Prompts, extras_by),
+    )?;
+    Ok(Lists {
+        tools,
+        offers: RawOffers {
+            resources,
+            templates,
+            prompts,
+        },
+    })
 }
 
-fn finish(mut list: RawTools, texts: &[String]) -> RawTools {
-    list.text = format!("[{}]", texts.join(","));
-    list
+async fn read_tools(session: &Session, log: &Log, deadline: Instant) -> Result<RawList, Cause> {
+    let kind = ListKind::Tools;
+    read(session, log, kind, deadline)
+        .await
+        .map_err(|fault| fault.into_cause(kind))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    async fn read(pages: &[(&str, Option<&str>)]) -> (Result<RawTools, Cause>, Vec<Option<String>>) {
-        let mut asked = Vec::new();
-        let result = read_all(|cursor| {
-            let index = asked.len().min(pages.len() - 1);
-            asked.push(cursor);
-            let (tools, next) = pages[index];
-            let text = match next {
-                Some(next) => format!(r#"{{"tools":[{tools}],"nextCursor":{next}}}"#),
-                None => format!(r#"{{"tools":[{tools}]}}"#),
-            };
-            std::future::ready(Ok(text))
-        })
-        .await;
-        (result, asked)
-    }
-
-    #[tokio::test]
-    async fn all_pages_are_read_and_every_byte_of_an_item_is_kept() {
-        let first = r#"{"name":"a","execution":{"x":1.10},"n":12345678901234567890123}"#;
-        let (list, asked) = read(&[(first, Some(r#""2""#)), (r#"{"name":"b"}"#, Some(r#""3""#)), ("", None)]).await;
-        let list = list.unwrap();
-        assert_eq!(list.text, format!("[{first},{{\"name\":\"b\"}}]"));
-        assert_eq!(asked, [None, Some("2".to_owned()), Some("3".to_owned())]);
-        assert_eq!(RawTools::from_text(list.text.clone()).unwrap().items, list.items);
-    }
-
-    #[tokio::test]
-    async fn a_cursor_that_repeats_ends_the_list() {
-        let (list, asked) = read(&[("1", Some(r#""same""#))]).await;
-        assert_eq!(asked.len(), 2);
-        assert!(!list.unwrap().remarks.is_empty());
-    }
-
-    #[tokio::test]
-    async fn an_empty_cursor_is_followed_once() {
-        let (list, asked) = read(&[("1", Some(r#""""#))]).await;
-        assert_eq!(asked, [None, Some(String::new())]);
-        assert_eq!(list.unwrap().items.len(), 2);
-    }
-
-    #[tokio::test]
-    async fn cursors_that_never_end_stop_at_the_page_limit() {
-        let mut count = 0;
-        let list = read_all(|_| {
-            count += 1;
-            std::future::ready(Ok(format!(
-                r#"{{"tools":[{{"name":"t{count}"}}],"nextCursor":"{count}"}}"#
-            )))
-        })
-        .await
-        .unwrap();
-        assert_eq!((count, list.items.len()), (MAX_PAGES, MAX_PAGES));
-    }
-
-    #[tokio::test]
-    async fn pages_that_are_large_every_one_do_not_add_up_without_end() {
-        let large = "x".repeat(MAX_BYTES / 4);
-        let mut count = 0;
-        let list = read_all(|_| {
-            count += 1;
-            std::future::ready(Ok(format!(
-                r#"{{"tools":[{{"name":"t{count}","description":"{large}"}}],"nextCursor":"{count}"}}"#
-            )))
-        })
-        .await
-        .unwrap();
-        assert_eq!((count, list.items.len()), (4, 3));
-        assert!(list.text.len() <= MAX_BYTES);
-        assert_eq!(list.remarks, ["the list is longer than 16 MiB; the rest is left out"]);
-    }
-
-    #[tokio::test]
-    async fn a_list_longer_than_the_limit_is_cut_with_a_remark() {
-        let many = vec!["{}"; MAX_TOOLS + 5].join(",");
-        let (list, _) = read(&[(&many, None)]).await;
-        let list = list.unwrap();
-        assert_eq!((list.items.len(), list.remarks.len()), (MAX_TOOLS, 1));
-    }
-
-    #[tokio::test]
-    async fn a_failing_later_page_fails_the_whole_list() {
-        let mut count = 0;
-        let result = read_all(|_| {
-            count += 1;
-            std::future::ready(if count == 1 {
-                Ok(r#"{"tools":[],"nextCursor":"2"}"#.to_owned())
-            } else {
-                Err(Cause::Network("reset".into()))
-            })
-        })
-        .await;
-        assert_eq!(result.unwrap_err(), Cause::Network("reset".into()));
-    }
-
-    #[tokio::test]
-    async fn something_else_than_a_list_is_a_protocol_fault() {
-        for text in ["{}", r#"{"tools":{}}"#, "[]", "null", r#"{"tools":null}"#] {
-            let result = read_all(|_| std::future::ready(Ok(text.to_owned()))).await;
-            assert!(matches!(result, Err(Cause::Protocol(_))), "{text}");
+async fn read_extra(session: &Session, log: &Log, kind: ListKind, deadline: Instant) -> Result<Option<RawList>, Cause> {
+    let fault = match read(session, log, kind, deadline).await {
+        Ok(list) => return Ok(Some(list)),
+        Err(fault) => fault,
+    };
+    let known = match &fault {
+        ListFault::Unsupported => Some(RawList::empty()),
+        ListFault::Refused(_) | ListFault::NoList | ListFault::Late => None,
+        ListFault::Lost(cause) if session.is_over() || is_of_the_connection(cause) => {
+            return Err(fault.into_cause(kind));
         }
+        ListFault::Lost(_) => None,
+    };
+    let noun = kind.noun();
+    log.line(&format!(
+        "The {noun} could not be listed: {}",
+        fault.into_cause(kind).sentence()
+    ));
+    Ok(known)
+}
+
+/// Whether a cause concerns more than the one request.
+fn is_of_the_connection(cause: &Cause) -> bool {
+    match cause {
+        Cause::HttpStatus { .. } | Cause::Protocol(_) => false,
+        Cause::SignIn
+        | Cause::MissingSecret(_)
+        | Cause::Entry(_)
+        | Cause::ProgramNotFound(_)
+        | Cause::NotStarted(_)
+        | Cause::Exited(_)
+        | Cause::NoAnswer(_)
+        | Cause::Network(_)
+        | Cause::Stopped
+        | Cause::GivenUp(_) => true,
     }
+}
+
+async fn read(session: &Session, log: &Log, kind: ListKind, deadline: Instant) -> Result<RawList, ListFault> {
+    if !session.lists(kind) {
+        return Ok(RawList::empty());
+    }
+    let list = pages::read_all(kind, |cursor| session.list_page(kind, cursor, deadline)).await?;
+    for remark in &list.remarks {
+        log.line(&format!("The {}: {remark}", kind.noun()));
+    }
+    Ok(list)
 }

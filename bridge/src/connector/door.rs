@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     World,
+    discovery::Offers,
     session::Session,
     shared::{Known, KnownTools, Shared, View},
     state::Machine,
@@ -63,17 +64,17 @@ impl Handle {
         }
         let is_known = known.is_some();
         let era = known.as_ref().and_then(|known| known.era);
-        let tools: Arc<KnownTools> = Arc::new(
-            known
-                .map(|known| parse_tools(known.list.items).into())
-                .unwrap_or_default(),
-        );
+        let (tools, offers): (Arc<KnownTools>, Offers) = match known {
+            Some(known) => (Arc::new(parse_tools(known.list.items).into()), known.offers),
+            None => Default::default(),
+        };
         let shared = Arc::new(Shared {
             id: entry.id.clone(),
             entry: ArcSwap::new(entry.clone()),
             view: ArcSwap::from_pointee(View {
                 machine: machine.clone(),
                 tools: tools.clone(),
+                offers: offers.clone(),
             }),
             passed: Mutex::default(),
             session: ArcSwapOption::empty(),
@@ -90,6 +91,7 @@ impl Handle {
             task::Start {
                 machine,
                 tools,
+                offers,
                 wants_list: entry.enabled && (!is_known || entry.start == config::Start::AtLaunch),
                 era,
                 earlier: replaces.as_ref().and_then(|earlier| earlier.shared.session_name()),

@@ -32,10 +32,10 @@ async fn run(session: Arc<Session>) {
         match session.listen().await {
             Ok(mut subscription) => {
                 if std::mem::replace(&mut missed_some, true) {
-                    session.signals.tools_changed.notify_one();
+                    session.signals.lists_changed.notify_one();
                 }
                 while let Ok(Some(_)) = subscription.next().await {
-                    session.signals.tools_changed.notify_one();
+                    session.signals.lists_changed.notify_one();
                 }
             }
             Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => return,

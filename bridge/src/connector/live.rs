@@ -93,7 +93,7 @@ pub(super) enum LiveEvent {
     Ended(Ended),
     /// The lists changed; it is time to read them again.
     ListsChanged,
-    Refreshed(Result<Listed, Cause>),
+    Refreshed(Box<Result<Listed, Cause>>),
     /// The server gave a new session over the same connection.
     Replaced,
     Pulse(Pulse),
@@ -125,7 +125,7 @@ impl Live {
             let due_now = self.changes.due.filter(|_| self.refresh.is_none());
             return tokio::select! {
                 ended = self.keeper.over() => LiveEvent::Ended(ended),
-                () = signals.tools_changed.notified() => {
+                () = signals.lists_changed.notified() => {
                     self.changes.told(Instant::now());
                     continue;
                 }
@@ -133,7 +133,7 @@ impl Live {
                 () = signals.replaced.notified() => LiveEvent::Replaced,
                 listed = finished(&mut self.refresh) => {
                     self.refresh = None;
-                    LiveEvent::Refreshed(listed)
+                    LiveEvent::Refreshed(Box::new(listed))
                 }
                 pulse = self.health.next(&self.session) => LiveEvent::Pulse(pulse),
                 () = due(self.idle_at) => LiveEvent::Idle,

@@ -24,7 +24,7 @@ pub mod transport;
 mod wake;
 mod world;
 
-pub use discovery::RawTools;
+pub use discovery::{Argument, Items, Offers, Prompt, RawList, Rejected, Resource, Template};
 pub use door::{Beginning, Door, Handle};
 pub use episode::Policy;
 pub use health::DEFAULT_PING_EVERY;

@@ -39,8 +39,8 @@ const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(30);
 /// What an upstream's messages set off in its connector.
 #[derive(Debug, Default)]
 pub struct Signals {
-    /// The upstream says that its tool list is another one now.
-    pub tools_changed: Notify,
+    /// The upstream says that one of its lists is another one now.
+    pub lists_changed: Notify,
     /// The server forgot the session and gave a new one over the same connection.
     pub replaced: Notify,
     /// A stream from the server stands open, over which its silence would go unnoticed.
@@ -77,7 +77,15 @@ impl ClientHandler for Handler {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.signals.tools_changed.notify_one();
+        self.signals.lists_changed.notify_one();
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.signals.lists_changed.notify_one();
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.signals.lists_changed.notify_one();
     }
 }
 
@@ -135,6 +143,10 @@ pub struct Session {
     pub facts: SessionFacts,
     /// True when the upstream said that it has tools.
     pub has_tools: bool,
+    /// True when it said that it has resources or templates of them.
+    pub has_resources: bool,
+    /// True when it said that it has prompts.
+    pub has_prompts: bool,
     /// The upstream's own name and version, where given.
     pub server: Option<String>,
     /// What the upstream tells assistants about itself.
@@ -205,6 +217,8 @@ impl Session {
                 },
             },
             has_tools: info.as_ref().is_some_and(|info| info.capabilities.tools.is_some()),
+            has_resources: info.as_ref().is_some_and(|info| info.capabilities.resources.is_some()),
+            has_prompts: info.as_ref().is_some_and(|info| info.capabilities.prompts.is_some()),
             server: info
                 .as_ref()
                 .and_then(|info| info.server_info.as_ref())

@@ -11,7 +11,7 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use super::{
-    discovery::RawTools,
+    discovery::{Offers, RawList},
     log::Log,
     session::{Session, SessionName},
     state::Machine,
@@ -29,6 +29,7 @@ use crate::{
 pub struct View {
     pub machine: Machine,
     pub tools: Arc<KnownTools>,
+    pub offers: Offers,
 }
 
 /// A connector's list as it was last read.
@@ -47,10 +48,11 @@ impl From<ParsedTools> for KnownTools {
     }
 }
 
-/// A list from before this start.
+/// Lists from before this start.
 #[derive(Debug)]
 pub struct Known {
-    pub list: RawTools,
+    pub list: RawList,
+    pub offers: Offers,
     /// The era its upstream spoke, tried first; `None` = not known.
     pub era: Option<Era>,
 }

@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     World,
-    attempt::{self, Opened, Plan},
+    attempt::{self, Listed, Opened, Plan},
+    discovery::Offers,
     door::{Message, SessionReply},
     episode::{self, AfterLoss, Episode, Wait},
     health::Pulse,
@@ -36,6 +37,8 @@ use crate::{
 const SLOT_HELD_FOR: Duration = Duration::from_millis(250);
 /// A connector that is to be there always is looked for this often after its retries are used up.
 const LOOK_AGAIN: Duration = Duration::from_secs(300);
+/// Items besides tools that cannot be offered fill the log no further than this; the lists themselves name them all.
+const LOGGED_REJECTS: usize = 20;
 /// After sleep or a change of the network, failed connectors are tried again spread over this time.
 const WAKE_SPREAD_MS: u32 = 2_000;
 
@@ -52,6 +55,7 @@ type Slot = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireErro
 pub(super) struct Start {
     pub machine: Machine,
     pub tools: Arc<KnownTools>,
+    pub offers: Offers,
     /// Nothing is known to list, or the entry wants it there always: connects in the background.
     pub wants_list: bool,
     /// What the upstream spoke last.
@@ -66,6 +70,7 @@ pub(super) struct Task {
     shared: Arc<Shared>,
     machine: Machine,
     tools: Arc<KnownTools>,
+    offers: Offers,
     inbox: mpsc::Receiver<Message>,
     stop: CancellationToken,
     wakes: watch::Receiver<Wake>,
@@ -100,6 +105,7 @@ impl Task {
             wakes: world.wakes.told.clone(),
             machine: start.machine,
             tools: start.tools,
+            offers: start.offers,
             era: start.era,
             earlier: start.earlier,
             world,
@@ -130,7 +136,7 @@ impl Task {
                         self.machine.progress(text, unix_ms());
                         self.publish();
                     }
-                    News::Done(done) => self.attempt_done(done),
+                    News::Done(done) => self.attempt_done(*done),
                 },
                 event = next_event(&mut self.live) => self.live_event(event).await,
                 Ok(()) = self.wakes.changed() => self.woken(),
@@ -263,7 +269,7 @@ impl Task {
                 let wanted = !self.waiters.is_empty() || self.shared.entry().start == config::Start::AtLaunch;
                 let ping_every = self.world.tuning.load().ping_every;
                 let (live, listed) = Live::new(opened, wanted, ping_every);
-                self.tools = Arc::new(listed.tools.into());
+                self.listed(listed);
                 self.era = Some(live.session.facts.era);
                 self.earlier = None;
                 self.machine.connected(live.session.facts.clone(), unix_ms());
@@ -287,6 +293,20 @@ impl Task {
                     None => self.give_up(failure),
                 }
             }
+        }
+    }
+
+    fn listed(&mut self, listed: Listed) {
+        self.tools = Arc::new(listed.tools.into());
+        self.offers = self.offers.updated(listed.offers);
+        for (list, one) in self.offers.rejected().take(LOGGED_REJECTS) {
+            let line = format!(
+                "One of the {} cannot be offered: {}: {}",
+                list.noun(),
+                one.name,
+                one.reason
+            );
+            self.shared.log.line(&line);
         }
     }
 
@@ -322,16 +342,16 @@ impl Task {
                 }
             }
             LiveEvent::Refreshed(listed) => {
-                match listed {
+                match *listed {
                     Ok(listed) => {
-                        self.tools = Arc::new(listed.tools.into());
+                        self.listed(listed);
                         self.machine.observed(unix_ms());
                     }
-                    // The old list stays; the next change or reconnect reads it again.
+                    // The old lists stay; the next change or reconnect reads them again.
                     Err(cause) => self
                         .shared
                         .log
-                        .line(&format!("The tool list could not be read again: {}", cause.sentence())),
+                        .line(&format!("The lists could not be read again: {}", cause.sentence())),
                 }
                 self.publish();
             }
@@ -340,7 +360,7 @@ impl Task {
                 self.publish();
                 if let Some(live) = &self.live {
                     // Another run of the server may have other tools.
-                    live.session.signals.tools_changed.notify_one();
+                    live.session.signals.lists_changed.notify_one();
                 }
             }
             LiveEvent::Pulse(Pulse::Answers) => {
@@ -453,6 +473,7 @@ impl Task {
         self.shared.show(View {
             machine: self.machine.clone(),
             tools: self.tools.clone(),
+            offers: self.offers.clone(),
         });
         self.world.changed.notify_one();
     }
@@ -482,7 +503,7 @@ async fn next_slot(slot: &mut Option<Slot>) -> OwnedSemaphorePermit {
 
 enum News {
     Progress(String),
-    Done(Result<Opened, Failure>),
+    Done(Box<Result<Opened, Failure>>),
 }
 
 /// What the attempt tells; never resolves while there is none.
@@ -492,10 +513,10 @@ async fn attempt_news(attempt: &mut Option<Attempt>) -> News {
     };
     loop {
         tokio::select! {
-            outcome = &mut attempt.running => return News::Done(outcome.unwrap_or_else(|error| {
+            outcome = &mut attempt.running => return News::Done(Box::new(outcome.unwrap_or_else(|error| {
                 tracing::error!(%error, "an attempt to connect ended abnormally");
                 Err(Cause::Stopped.into())
-            })),
+            }))),
             // Its sender lives in the attempt, which is about to tell its outcome.
             Ok(()) = attempt.progress.changed() => {
                 if let Some(text) = attempt.progress.borrow_and_update().clone() {

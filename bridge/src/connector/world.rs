@@ -18,7 +18,7 @@ use tokio::{
 
 use super::{
     attempt::{self, Listed},
-    discovery::RawTools,
+    discovery::{Lists, Offers, RawList, RawOffers},
     env_file,
     episode::Policy,
     health::DEFAULT_PING_EVERY,
@@ -113,17 +113,28 @@ impl World {
     /// The list an entry can show before anything runs: compiled in, or saved under its identity.
     pub async fn known_list(&self, entry: &config::Connector) -> Option<Known> {
         if builtin::is_files_server(&entry.launch) {
-            let list = RawTools::from_text(builtin::files_tools().to_owned()).ok()?;
-            return Some(Known { list, era: None });
+            let list = RawList::from_text(builtin::files_tools().to_owned()).ok()?;
+            return Some(Known {
+                list,
+                offers: Offers::default(),
+                era: None,
+            });
         }
         let key = self.key(entry).await;
         let store = self.store.clone();
         let read = tokio::task::spawn_blocking(move || store.snapshot(&key)).await;
         match read {
             Ok(Ok(snapshot)) => snapshot.and_then(|snapshot| {
-                let list = RawTools::from_text(snapshot.tools).ok()?;
+                let list = RawList::from_text(snapshot.tools).ok()?;
+                let saved = |text: Option<String>| RawList::from_text(text?).ok();
+                let offers = RawOffers {
+                    resources: saved(snapshot.resources),
+                    templates: saved(snapshot.templates),
+                    prompts: saved(snapshot.prompts),
+                };
                 Some(Known {
                     list,
+                    offers: Offers::default().updated(offers),
                     era: Some(snapshot.era),
                 })
             }),
@@ -138,15 +149,19 @@ impl World {
         }
     }
 
-    /// Keeps a complete list for the next start. A failure is logged: the session works without.
-    pub(super) async fn save_list(&self, entry: &config::Connector, session: &Session, list: &RawTools) {
+    /// Keeps complete lists for the next start. A failure is logged: the session works without.
+    pub(super) async fn save_lists(&self, entry: &config::Connector, session: &Session, lists: &Lists) {
+        let text = |list: &Option<RawList>| list.as_ref().map(|list| list.text.clone());
         let key = self.key(entry).await;
         let snapshot = StoredSnapshot {
             era: session.facts.era,
             protocol: Some(session.facts.protocol.clone()),
             server_info: session.server.clone(),
             instructions: session.instructions.clone(),
-            tools: list.text.clone(),
+            tools: lists.tools.text.clone(),
+            resources: text(&lists.offers.resources),
+            templates: text(&lists.offers.templates),
+            prompts: text(&lists.offers.prompts),
             saved_at: crate::clock::unix_ms(),
         };
         let store = self.store.clone();
@@ -199,7 +214,7 @@ impl World {
         }
     }
 
-    /// Reads the list again over the session that stands.
+    /// Reads all lists again over the session that stands.
     pub(super) fn refresh(
         self: &Arc<Self>,
         entry: &Arc<config::Connector>,

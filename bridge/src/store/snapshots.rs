@@ -1,4 +1,4 @@
-//! The last complete tool list of each launch identity, raw, and the era its upstream was last met in.
+//! The last complete lists of each launch identity, raw, and the era its upstream was last met in.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -25,6 +25,13 @@ pub(super) const SCHEMA: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// Lists besides tools. `NULL` in a row from before them: not known until the next connection.
+pub(super) const WITH_OFFERS: &str = "
+    ALTER TABLE snapshot ADD COLUMN resources TEXT;
+    ALTER TABLE snapshot ADD COLUMN templates TEXT;
+    ALTER TABLE snapshot ADD COLUMN prompts TEXT;
+";
+
 /// Older identities of one connector that are kept, so that undoing an edit finds its tools at once.
 const KEPT_IDENTITIES: u32 = 4;
 
@@ -46,12 +53,16 @@ pub struct StoredSnapshot {
     pub instructions: Option<String>,
     /// JSON array of the items of all pages, as received.
     pub tools: String,
+    /// The same of the other lists; `None` = not known, and on saving: keep what is there.
+    pub resources: Option<String>,
+    pub templates: Option<String>,
+    pub prompts: Option<String>,
     /// Unix milliseconds.
     pub saved_at: u64,
 }
 
 impl Store {
-    /// The last complete list of this identity.
+    /// The last complete lists of this identity.
     ///
     /// # Errors
     /// [`StoreError`] when the database cannot be read.
@@ -59,7 +70,7 @@ impl Store {
         let row = self.with(|connection| {
             connection
                 .prepare_cached(
-                    "SELECT era, protocol, server_info, instructions, tools, saved_at
+                    "SELECT era, protocol, server_info, instructions, tools, resources, templates, prompts, saved_at
                      FROM snapshot WHERE connector = ?1 AND identity = ?2",
                 )?
                 .query_row(params![key.connector.as_str(), key.identity.to_string()], |row| {
@@ -71,7 +82,10 @@ impl Store {
                             server_info: row.get(2)?,
                             instructions: row.get(3)?,
                             tools: row.get(4)?,
-                            saved_at: row.get(5)?,
+                            resources: row.get(5)?,
+                            templates: row.get(6)?,
+                            prompts: row.get(7)?,
+                            saved_at: row.get(8)?,
                         },
                     ))
                 })
@@ -86,7 +100,7 @@ impl Store {
         }))
     }
 
-    /// Keeps a complete list, and the era with it; replaces the previous one of the same identity.
+    /// Keeps complete lists, and the era with them; they replace the previous ones of the same identity.
     ///
     /// # Errors
     /// [`StoreError`]; the previous snapshot is still there then.
@@ -95,9 +109,16 @@ impl Store {
         self.with(|connection| {
             let change = connection.transaction()?;
             change.execute(
-                "INSERT OR REPLACE INTO snapshot
-                 (connector, identity, era, protocol, server_info, instructions, tools, saved_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO snapshot
+                 (connector, identity, era, protocol, server_info, instructions, tools, saved_at,
+                  resources, templates, prompts)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+                 ON CONFLICT (connector, identity) DO UPDATE SET
+                 era = excluded.era, protocol = excluded.protocol, server_info = excluded.server_info,
+                 instructions = excluded.instructions, tools = excluded.tools, saved_at = excluded.saved_at,
+                 resources = coalesce(excluded.resources, resources),
+                 templates = coalesce(excluded.templates, templates),
+                 prompts = coalesce(excluded.prompts, prompts)",
                 params![
                     connector,
                     identity,
@@ -106,7 +127,10 @@ impl Store {
                     snapshot.server_info,
                     snapshot.instructions,
                     snapshot.tools,
-                    snapshot.saved_at
+                    snapshot.saved_at,
+                    snapshot.resources,
+                    snapshot.templates,
+                    snapshot.prompts
                 ],
             )?;
             change.execute(

@@ -47,6 +47,9 @@ fn snapshot(tools: &str, saved_at: u64) -> StoredSnapshot {
         server_info: Some(r#"{"name":"x"}"#.into()),
         instructions: None,
         tools: tools.into(),
+        resources: Some(r#"[{"uri":"a:b"}]"#.into()),
+        templates: Some("[]".into()),
+        prompts: None,
         saved_at,
     }
 }
@@ -73,6 +76,50 @@ fn a_snapshot_is_there_again_after_a_restart_byte_for_byte() {
     assert_eq!(store.snapshot(&key("x", "a")).unwrap(), Some(saved));
     assert_eq!(store.era(&key("x", "a")).unwrap(), Some(Era::Modern));
     assert!(store.take_notices().is_empty());
+}
+
+#[test]
+fn a_database_from_before_the_other_lists_keeps_its_tools() {
+    let home = TempDir::new().unwrap();
+    let path = home.path().join("state.db");
+    let mut old = Connection::open(&path).unwrap();
+    prepare(&mut old, &STEPS[..1]).unwrap();
+    // `prepare` counts all steps; this one had taken one.
+    old.pragma_update(None, "user_version", 1).unwrap();
+    let key = key("x", "a");
+    let row = [key.connector.as_str(), &key.identity.to_string()].map(str::to_owned);
+    old.execute(
+        "INSERT INTO snapshot (connector, identity, era, tools, saved_at) VALUES (?1, ?2, 'legacy', '[1]', 5)",
+        row,
+    )
+    .unwrap();
+    drop(old);
+    let store = Store::open(&path).unwrap();
+    let found = store.snapshot(&key).unwrap().unwrap();
+    assert_eq!(
+        (found.tools.as_str(), found.era, found.resources),
+        ("[1]", Era::Legacy, None)
+    );
+    store.save_snapshot(&key, &snapshot("[2]", 6)).unwrap();
+    let renewed = Store::open(&path).unwrap().snapshot(&key).unwrap().unwrap();
+    assert_eq!(renewed, snapshot("[2]", 6));
+}
+
+#[test]
+fn a_list_that_was_not_read_this_time_stays_saved() {
+    let home = TempDir::new().unwrap();
+    let store = Store::open(home.path().join("state.db")).unwrap();
+    let key = key("x", "a");
+    store.save_snapshot(&key, &snapshot("[1]", 1)).unwrap();
+    let partial = StoredSnapshot {
+        resources: None,
+        templates: Some("[2]".into()),
+        ..snapshot("[3]", 2)
+    };
+    store.save_snapshot(&key, &partial).unwrap();
+    let found = store.snapshot(&key).unwrap().unwrap();
+    assert_eq!(found.resources, snapshot("", 0).resources);
+    assert_eq!((found.templates.as_deref(), found.tools.as_str()), (Some("[2]"), "[3]"));
 }
 
 #[test]

@@ -77,7 +77,7 @@ pub fn usable_output(raw: &Value) -> Option<&Map<String, Value>> {
 }
 
 /// What a value is, for a sentence.
-pub(super) fn kind(value: &Value) -> &'static str {
+pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",

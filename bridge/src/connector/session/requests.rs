@@ -8,8 +8,10 @@ use std::{
 use rmcp::{
     RoleClient,
     model::{
-        CallToolRequest, CallToolRequestParams, ClientRequest, ErrorData, ListToolsRequest, PaginatedRequestParams,
-        ProgressToken, ServerResult,
+        CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, ErrorData, GetPromptRequest,
+        GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+        ListToolsRequest, PaginatedRequestParams, ProgressToken, ReadResourceRequest, ReadResourceRequestParams,
+        ServerResult,
     },
     service::{PeerRequestOptions, RequestHandle, ServiceError},
 };
@@ -18,6 +20,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use super::{Session, Signals};
 use crate::connector::{
+    discovery::{ListFault, ListKind},
     fault::{self, cause_of_service_error},
     state::Cause,
     transport::carrier,
@@ -26,18 +29,11 @@ use crate::connector::{
 /// How often progress may renew a call's deadline (DESIGN §6.2).
 const RENEWALS: u32 = 3;
 
-/// One page of `tools/list`, as received.
-#[derive(Debug, Clone)]
-pub struct RawPage {
-    /// JSON text of the whole `result`.
-    pub text: String,
-}
-
-/// Why a call has no result.
+/// Why a call, a read or a prompt has no result.
 #[derive(Debug)]
 pub enum CallFault {
-    /// The upstream answered with an error of the protocol; its own words, shortened.
-    Refused(String),
+    /// The upstream answered with an error of the protocol: its code, and its own words, shortened.
+    Refused { code: i32, words: String },
     /// The result was larger than a frame may be.
     TooLarge,
     /// No result within the time allowed; the upstream was told to stop.
@@ -49,33 +45,38 @@ pub enum CallFault {
 }
 
 impl Session {
-    /// Asks for one page of tools.
+    /// True when the upstream advertises this list.
+    pub fn lists(&self, kind: ListKind) -> bool {
+        match kind {
+            ListKind::Tools => self.has_tools,
+            ListKind::Resources | ListKind::Templates => self.has_resources,
+            ListKind::Prompts => self.has_prompts,
+        }
+    }
+
+    /// Asks for one page of a list; the JSON text of the whole `result` as received.
     ///
     /// # Errors
-    /// The cause, when the upstream refuses, breaks off or does not answer within `deadline`.
-    pub async fn list_tools(&self, cursor: Option<String>, deadline: Instant) -> Result<RawPage, Cause> {
-        let request = ListToolsRequest {
-            params: cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor))),
-            ..ListToolsRequest::default()
-        };
-        let asked = self
-            .send(ClientRequest::ListToolsRequest(request))
-            .await
-            .map_err(|e| cause_of_service_error(&e))?;
+    /// [`ListFault`], when the upstream refuses, breaks off or does not answer within `deadline`.
+    pub async fn list_page(
+        &self,
+        kind: ListKind,
+        cursor: Option<String>,
+        deadline: Instant,
+    ) -> Result<String, ListFault> {
+        let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let lost = |error: &ServiceError| ListFault::Lost(cause_of_service_error(error));
+        let asked = self.send(list_request(kind, params)).await.map_err(|e| lost(&e))?;
         let mut pending = Pending::new(asked);
         let answer = tokio::time::timeout_at(deadline, pending.answer())
             .await
-            .map_err(|_| Cause::Network("its tool list did not arrive in time".to_owned()))?
+            .map_err(|_| ListFault::Late)?
             .map_err(|error| match error {
-                ServiceError::McpError(error) => Cause::Protocol(format!(
-                    "it refused to list its tools ({})",
-                    fault::short(&error.message)
-                )),
-                other => cause_of_service_error(&other),
+                ServiceError::McpError(error) if error.code == ErrorCode::METHOD_NOT_FOUND => ListFault::Unsupported,
+                ServiceError::McpError(error) => ListFault::Refused(fault::short(&error.message)),
+                other => lost(&other),
             })?;
-        carrier::raw_of(answer)
-            .map(|text| RawPage { text })
-            .ok_or_else(|| Cause::Protocol("it answered the tool list with something else".to_owned()))
+        carrier::raw_of(answer).ok_or(ListFault::NoList)
     }
 
     /// Runs a tool with exactly these arguments; the JSON text of the result as received.
@@ -86,7 +87,35 @@ impl Session {
     /// [`CallFault`].
     pub async fn call(&self, tool: &str, input: Map<String, Value>, time: Duration) -> Result<String, CallFault> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        self.ask(ClientRequest::CallToolRequest(CallToolRequest::new(params)), time)
+            .await
+    }
+
+    /// Reads what is at exactly this URI; otherwise as [`Session::call`].
+    ///
+    /// # Errors
+    /// [`CallFault`].
+    pub async fn read_resource(&self, uri: &str, time: Duration) -> Result<String, CallFault> {
+        let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
+        self.ask(ClientRequest::ReadResourceRequest(request), time).await
+    }
+
+    /// Gets a prompt with exactly these arguments; otherwise as [`Session::call`].
+    ///
+    /// # Errors
+    /// [`CallFault`].
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        time: Duration,
+    ) -> Result<String, CallFault> {
+        let params = GetPromptRequestParams::new(name).with_arguments(arguments);
+        let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
+        self.ask(request, time).await
+    }
+
+    async fn ask(&self, request: ClientRequest, time: Duration) -> Result<String, CallFault> {
         let asked = self.send(request).await.map_err(|_| CallFault::NotSent)?;
         let renew = self.watch_progress(&asked);
         let mut pending = Pending::new(asked);
@@ -105,9 +134,9 @@ impl Session {
         };
         match answer {
             Ok(result) => carrier::raw_of(result)
-                .ok_or_else(|| CallFault::Refused("it answered the call with something else".to_owned())),
+                .ok_or_else(|| refused(ErrorCode::INTERNAL_ERROR, "it answered with something else")),
             Err(ServiceError::McpError(error)) if carrier::is_frame_too_large(&error) => Err(CallFault::TooLarge),
-            Err(ServiceError::McpError(ErrorData { message, .. })) => Err(CallFault::Refused(fault::short(&message))),
+            Err(ServiceError::McpError(ErrorData { code, message, .. })) => Err(refused(code, &message)),
             Err(error) => Err(CallFault::Lost(cause_of_service_error(&error))),
         }
     }
@@ -131,6 +160,34 @@ impl Session {
             token,
             notify,
         }
+    }
+}
+
+fn refused(code: ErrorCode, words: &str) -> CallFault {
+    CallFault::Refused {
+        code: code.0,
+        words: fault::short(words),
+    }
+}
+
+fn list_request(kind: ListKind, params: Option<PaginatedRequestParams>) -> ClientRequest {
+    match kind {
+        ListKind::Tools => ClientRequest::ListToolsRequest(ListToolsRequest {
+            params,
+            ..ListToolsRequest::default()
+        }),
+        ListKind::Resources => ClientRequest::ListResourcesRequest(ListResourcesRequest {
+            params,
+            ..ListResourcesRequest::default()
+        }),
+        ListKind::Templates => ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest {
+            params,
+            ..ListResourceTemplatesRequest::default()
+        }),
+        ListKind::Prompts => ClientRequest::ListPromptsRequest(ListPromptsRequest {
+            params,
+            ..ListPromptsRequest::default()
+        }),
     }
 }
 
