@@ -17,7 +17,7 @@ use rusqlite::{Connection, ErrorCode};
 
 use crate::snapshot::{Notice, NoticeLevel};
 
-pub use results::{MAX_PIECE_CHARS, Piece, ResultError, ResultId, ResultStore};
+pub use results::{Content, MAX_PIECE_CHARS, Piece, ResultError, ResultId, ResultStore, Saved};
 pub use snapshots::{SnapshotKey, StoredSnapshot};
 
 /// Marks the file as ours ("NeuC"), so that another program's database is never taken over.
