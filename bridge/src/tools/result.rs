@@ -27,7 +27,8 @@ const NO_REASON: &str = "The tool failed and gave no reason.";
 /// How much of a result is returned inline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Characters of all text together: in `text`, and again in `content`, and again in `structured` as JSON.
+    /// Characters that a model may read: all text of `content`, or what `text` has instead, together with `structured` as
+    /// JSON.
     pub text_chars: usize,
     /// Decoded bytes of one image, audio or binary resource.
     pub media_bytes: usize,
@@ -57,7 +58,7 @@ pub struct Shaped {
     /// Texts, embedded texts and links, joined by line ends; without any, the structured content as JSON; without
     /// that, one line for each image and the like.
     pub text: String,
-    /// Whole, or absent when it is over the limit.
+    /// Whole; absent when there is no room for it beside the text, which `text` then says.
     pub structured: Option<Value>,
     /// Exactly when not `ok`; at most 2,000 characters, never empty.
     pub error: Option<String>,
@@ -71,9 +72,9 @@ pub struct Shaped {
 /// Why an answer is no tool result: one sentence without any of its content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Undecodable {
-    #[error("The server answered with something that is not a tool result ({0}).")]
+    #[error("The server answered with something that is not a result ({0}).")]
     NotJson(String),
-    #[error("The server answered with {0} where a tool result was expected.")]
+    #[error("The server answered with {0} where a result was expected.")]
     NotAnObject(&'static str),
     #[error("The server answered with a result whose content is {0} instead of a list.")]
     ContentNotAList(&'static str),
@@ -98,22 +99,24 @@ pub fn shape(raw: &str, limits: &Limits, result_id: Option<&str>) -> Result<Shap
         .collect();
     let structured = result.remove("structuredContent").filter(|value| !value.is_null());
 
-    let whole_text = model_text(&blocks, structured.as_ref());
-    let structured_fits = structured.as_ref().is_none_or(|value| {
-        // A value is at most as long as the text it was read from.
-        raw.len() <= limits.text_chars || value.to_string().chars().count() <= limits.text_chars
-    });
+    let room = Room::of(&blocks, structured.as_ref(), raw.len(), limits.text_chars);
+    let whole_text = model_text(&blocks, structured.as_ref(), room.structured_fits);
     let too_many = blocks.len() > limits.blocks;
-    let only_text_is_cut = structured_fits && !too_many && !blocks.iter().any(Block::is_incomplete);
+    let only_text_is_cut = room.structured_fits && !too_many && !blocks.iter().any(Block::is_incomplete);
     let cutter = Cutter {
         result_id,
         form: if only_text_is_cut { "as text" } else { "as JSON" },
     };
-    let text = cutter.cut(&whole_text, limits.text_chars).into_owned();
+    let text = if room.structured_fits {
+        cutter.cut(&whole_text, room.text_chars)
+    } else {
+        cutter.cut_with(&whole_text, "The structured content is left out here.", room.text_chars)
+    };
+    let text = text.into_owned();
     if too_many {
         block::drop_middle(&mut blocks, limits.blocks);
     }
-    let content_is_cut = block::cut_texts(&mut blocks, limits.text_chars, &cutter);
+    let content_is_cut = block::cut_texts(&mut blocks, room.text_chars, &cutter);
 
     let truncated = !only_text_is_cut || content_is_cut || text != whole_text;
     let error = (!ok).then(|| error_text(&whole_text));
@@ -130,18 +133,66 @@ pub fn shape(raw: &str, limits: &Limits, result_id: Option<&str>) -> Result<Shap
         ok,
         content: blocks.into_iter().map(|block| block.into_json(&cutter)).collect(),
         text,
-        structured: structured.filter(|_| structured_fits),
+        structured: structured.filter(|_| room.structured_fits),
         error,
         truncated,
         full,
     })
 }
 
+/// How a result's text and its structured content share the limit.
+struct Room {
+    structured_fits: bool,
+    /// For the text.
+    text_chars: usize,
+}
+
+impl Room {
+    /// The structured content has its place when both fit, or when it takes no more than half.
+    fn of(blocks: &[Block], structured: Option<&Value>, raw_bytes: usize, limit: usize) -> Self {
+        let all = Self {
+            structured_fits: true,
+            text_chars: limit,
+        };
+        let Some(structured) = structured else {
+            return all;
+        };
+        // Everything in a result is at most as long as the text it was read from.
+        if raw_bytes <= limit {
+            return all;
+        }
+        let structured = structured.to_string().chars().count();
+        let texts: usize = blocks
+            .iter()
+            .filter_map(Block::text)
+            .map(|text| text.chars().count())
+            .sum();
+        // Without another text the structured content is the text, and counts once.
+        if texts == 0 {
+            return Self {
+                structured_fits: structured <= limit,
+                ..all
+            };
+        }
+        if texts + structured > limit && structured > limit / 2 {
+            return Self {
+                structured_fits: false,
+                ..all
+            };
+        }
+        Self {
+            text_chars: limit - structured,
+            ..all
+        }
+    }
+}
+
 fn is_error(result: &Map<String, Value>) -> bool {
     match result.get("isError") {
         Some(Value::Bool(failed)) => *failed,
         Some(Value::String(failed)) => failed.eq_ignore_ascii_case("true"),
-        None | Some(Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_)) => false,
+        Some(Value::Number(failed)) => failed.as_f64() != Some(0.0),
+        None | Some(Value::Null | Value::Array(_) | Value::Object(_)) => false,
     }
 }
 
@@ -158,20 +209,27 @@ fn content_of(result: &mut Map<String, Value>) -> Result<Vec<Value>, Undecodable
     }
 }
 
-fn model_text(blocks: &[Block], structured: Option<&Value>) -> String {
-    let mut texts = blocks.iter().filter_map(Block::text);
-    if let Some(first) = texts.next() {
-        let mut joined = first.into_owned();
-        for text in texts {
-            joined.push('\n');
-            joined.push_str(&text);
-        }
-        return joined;
+fn model_text(blocks: &[Block], structured: Option<&Value>, structured_fits: bool) -> String {
+    if let Some(texts) = joined_texts(blocks) {
+        return texts;
     }
     match structured {
-        Some(structured) => structured.to_string(),
+        Some(structured) if structured_fits => structured.to_string(),
+        // It is going to be cut: base64 in two halves would be of no use to anybody.
+        Some(structured) => cut::without_base64(structured.clone()).to_string(),
         None => blocks.iter().map(Block::line).collect::<Vec<_>>().join("\n"),
     }
+}
+
+/// The texts of all blocks; `None` where none has any.
+fn joined_texts(blocks: &[Block]) -> Option<String> {
+    let mut texts = blocks.iter().filter_map(Block::text);
+    let mut joined = texts.next()?.into_owned();
+    for text in texts {
+        joined.push('\n');
+        joined.push_str(&text);
+    }
+    Some(joined)
 }
 
 fn error_text(whole: &str) -> String {

@@ -1,6 +1,6 @@
 //! One block of a result: what it is, what of it a model reads, and what must be left out.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use serde_json::{Map, Value, json};
 
@@ -152,8 +152,9 @@ pub(super) fn cut_texts(blocks: &mut [Block], limit: usize, cutter: &Cutter<'_>)
     any
 }
 
-/// Leaves `limit` blocks: the first and the last ones, and one between them that says how many are missing.
-pub(super) fn drop_middle(blocks: &mut Vec<Block>, limit: usize) {
+/// Leaves `limit` blocks: the first and the last ones, and one between them that says how many are missing. The places
+/// of those, in the list as it was.
+pub(super) fn drop_middle(blocks: &mut Vec<Block>, limit: usize) -> Range<usize> {
     let kept = limit.saturating_sub(1);
     let head = kept - kept / 2;
     let missing = blocks.len() - kept;
@@ -162,6 +163,7 @@ pub(super) fn drop_middle(blocks: &mut Vec<Block>, limit: usize) {
         original: None,
     };
     blocks.splice(head..head + missing, [note]);
+    head..head + missing
 }
 
 impl Cutter<'_> {
@@ -172,6 +174,15 @@ impl Cutter<'_> {
             self.where_the_rest_is()
         );
         cut::middle(text, limit, &note)
+    }
+
+    /// At most `limit` characters that say what else is missing: at the end, or where the middle was.
+    pub(super) fn cut_with<'t>(&self, text: &'t str, missing: &str, limit: usize) -> Cow<'t, str> {
+        let note = format!("\n\n[… {missing} {} …]", self.where_the_rest_is());
+        if text.chars().count() + note.chars().count() <= limit {
+            return Cow::Owned(format!("{text}{note}"));
+        }
+        self.cut(text, limit)
     }
 
     fn where_the_rest_is(&self) -> String {

@@ -1,6 +1,11 @@
-//! Cutting text in the middle, between two characters.
+//! Cutting text in the middle, between two characters, and taking out what is of no use in two halves.
 
 use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// A text that looks like base64 is taken for a word or a key up to this length, in bytes.
+const SHORT_BASE64: usize = 1_024;
 
 /// At most `limit` characters of `text`: its start and its end around `note`. Where not even the note fits, the start.
 pub(super) fn middle<'a>(text: &'a str, limit: usize, note: &str) -> Cow<'a, str> {
@@ -35,6 +40,33 @@ pub(super) fn fair_share(lengths: &[usize], total: usize) -> usize {
         left -= length;
     }
     usize::MAX
+}
+
+/// The same value with a remark in the place of every long piece of base64.
+pub(super) fn without_base64(value: Value) -> Value {
+    match value {
+        Value::String(text) if is_base64(&text) => Value::String(format!(
+            "[{:.1} MB of base64 are left out here]",
+            text.len() as f64 / 1e6
+        )),
+        Value::Array(items) => Value::Array(items.into_iter().map(without_base64).collect()),
+        Value::Object(members) => Value::Object(
+            members
+                .into_iter()
+                .map(|(name, value)| (name, without_base64(value)))
+                .collect(),
+        ),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}
+
+fn is_base64(text: &str) -> bool {
+    let data = match text.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
+        Some((_, data)) => data,
+        None => text,
+    };
+    let of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_=\r\n".contains(&byte);
+    data.len() > SHORT_BASE64 && data.bytes().all(of_base64)
 }
 
 fn byte_of(text: &str, chars: usize) -> usize {

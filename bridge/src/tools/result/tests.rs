@@ -125,7 +125,10 @@ fn a_failed_tool_says_why_and_is_never_silent() {
     assert_eq!(chars(&long), 2_000);
     let structured = shaped(&json!({"isError": true, "structuredContent": {"code": 7}}));
     assert_eq!(structured.error.as_deref(), Some(r#"{"code":7}"#));
-    assert!(!shaped(&json!({"isError": "true", "content": []})).ok);
+    for failed in [json!("true"), json!("True"), json!(1), json!(-1.5)] {
+        assert!(!shaped(&json!({"isError": failed, "content": []})).ok, "{failed}");
+    }
+    assert!(shaped(&json!({"isError": 0, "content": []})).ok);
     assert!(shaped(&json!({"isError": null, "content": []})).ok);
 }
 
@@ -182,6 +185,96 @@ fn structured_content_is_whole_or_absent() {
     assert!(result.text.starts_with(r#"{"rows":["row""#) && result.text.contains("as JSON"));
     assert!(result.truncated);
     assert_eq!(result.full, Some(raw.to_string()));
+}
+
+#[test]
+fn text_and_structured_content_share_the_limit() {
+    let both = |text: usize, structured: usize| {
+        // `"…"` as JSON has two characters more.
+        let structured = "s ".repeat(structured / 2 - 1);
+        let raw = json!({"content": [{"type": "text", "text": "t".repeat(text)}], "structuredContent": structured});
+        (small(&raw), raw)
+    };
+    let (whole, _) = both(200, 200);
+    assert!(!whole.truncated && whole.structured.is_some());
+
+    let (structured_first, _) = both(300, 200);
+    assert_eq!(chars(&structured_first.text), 200);
+    assert_eq!(structured_first.content[0]["text"], structured_first.text.as_str());
+    assert_eq!(structured_first.structured.unwrap().to_string().len(), 200);
+    assert_eq!(structured_first.full, Some("t".repeat(300)), "only text is missing");
+
+    let (text_first, raw) = both(150, 252);
+    assert_eq!(text_first.structured, None);
+    assert_eq!(
+        text_first.content[0]["text"],
+        "t".repeat(150),
+        "the text has all the room"
+    );
+    let note = text_first.text.strip_prefix(&"t".repeat(150)).unwrap();
+    assert!(
+        note.contains("The structured content is left out here.") && note.contains(ID),
+        "{note}"
+    );
+    assert_eq!(text_first.full, Some(raw.to_string()));
+
+    let (neither, _) = both(900, 900);
+    assert_eq!((neither.structured, chars(&neither.text)), (None, 400));
+    assert!(neither.text.contains(ID));
+}
+
+#[test]
+fn base64_in_structured_content_is_never_in_two_halves() {
+    let data = "QUJD".repeat(750_000);
+    let url = format!("data:image/png;base64,{data}");
+    let raw = json!({
+        "content": [{"type": "image", "data": data, "mimeType": "image/png"}],
+        "structuredContent": {"name": "a.png", "data": data, "rows": [{"url": url}]},
+    });
+    let result = shaped(&raw);
+    assert_eq!(result.content[0]["data"], data.as_str(), "the picture itself is whole");
+    assert_eq!(result.structured, None);
+    assert!(!result.text.contains("QUJDQUJD"), "{}", result.text);
+    let left = "[3.0 MB of base64 are left out here]";
+    assert!(result.text.starts_with(&format!(
+        r#"{{"name":"a.png","data":"{left}","rows":[{{"url":"{left}"}}]}}"#
+    )));
+    assert!(result.text.contains(ID), "{}", result.text);
+    assert_eq!(result.full, Some(raw.to_string()));
+}
+
+#[test]
+fn structured_content_may_be_of_any_kind() {
+    for structured in [
+        json!([1, 2]),
+        json!("text"),
+        json!(1.5),
+        json!(false),
+        json!(0),
+        json!({}),
+    ] {
+        let result = shaped(&json!({"content": [], "structuredContent": structured}));
+        assert_eq!(result.text, structured.to_string());
+        assert_eq!(result.structured, Some(structured));
+    }
+}
+
+#[test]
+fn a_character_written_as_two_escapes_stays_whole_at_the_cut() {
+    for before in 0..4 {
+        let raw = format!(
+            r#"{{"content":[{{"type":"text","text":"{}{}"}}]}}"#,
+            "a".repeat(before),
+            r"\ud83e\udd80".repeat(1_000)
+        );
+        let limits = Limits {
+            text_chars: 400,
+            ..Limits::default()
+        };
+        let result = shape(&raw, &limits, Some(ID)).unwrap();
+        assert_eq!(chars(&result.text), 400);
+        assert!(!result.text.contains('\u{fffd}') && result.text.ends_with('🦀'));
+    }
 }
 
 #[test]
@@ -298,6 +391,10 @@ proptest! {
         let raw = json!({"content": content, "structuredContent": failed, "isError": failed});
         let result = small(&raw);
         prop_assert!(chars(&result.text) <= 400);
+        if let Some(structured) = result.structured.as_ref().filter(|_| result.ok) {
+            let structured = structured.to_string();
+            prop_assert!(result.text == structured || chars(&result.text) + chars(&structured) <= 400);
+        }
         prop_assert!(result.content.len() <= 5);
         prop_assert_eq!(result.ok, result.error.is_none());
         prop_assert_eq!(result.truncated, result.full.is_some());
