@@ -24,7 +24,10 @@ use crate::{
 pub use list::{Format, Found, ListQuery, Listing, McpTool, Offer, Rendered};
 pub use name::{MAX_NAME_LENGTH, Route, Routes, Unnamed, did_you_mean, expose};
 pub use parse::parse_tools;
-pub use result::{Limits, Shaped, Undecodable, shape};
+pub use result::{
+    Limits, Message, One, OneContent, Shaped, ShapedContents, ShapedPrompt, Undecodable, one_content, shape,
+    shape_contents, shape_prompt,
+};
 
 /// One tool of an upstream's list, as far as it could be read. `raw` is the list item exactly as received.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,14 +10,17 @@
 //! | `resource` | `resource` with `uri` and either `text` or `blob` (base64) |
 //!
 //! Anything else becomes `{"type":"unknown","text":"<one sentence>","original"?: <as received, if small>}`.
-//! Text is cut in the middle, between two characters; base64 and structured content are whole or absent.
+//! Text is cut in the middle, between two characters; base64 and structured content are whole or absent. What a
+//! resource or a prompt gives (`offered`) is made of the same blocks within the same limits.
 
 mod block;
 mod cut;
+mod offered;
 
 use serde_json::{Map, Value};
 
 use block::{Block, Cutter};
+pub use offered::{Message, One, OneContent, ShapedContents, ShapedPrompt, one_content, shape_contents, shape_prompt};
 
 /// Longest `error`, in characters.
 const ERROR_CHARS: usize = 2_000;
@@ -78,6 +81,8 @@ pub enum Undecodable {
     NotAnObject(&'static str),
     #[error("The server answered with a result whose content is {0} instead of a list.")]
     ContentNotAList(&'static str),
+    #[error("The server answered with a result that has no list of {0}.")]
+    WithoutList(&'static str),
 }
 
 /// Shapes the JSON text of an upstream's `CallToolResult`.
