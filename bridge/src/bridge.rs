@@ -1,13 +1,15 @@
 //! The one owner of state, and the only door to it.
 //!
 //! [`BridgeHandle`] is what HTTP, window and command line hold. Reads come from immutable values that the owner
-//! publishes; changes are messages to the owner (`owner`); calls go straight to their connector (`calls`), so that
-//! nobody waits for anybody else.
+//! publishes; changes are messages to the owner (`owner`); calls (`calls`), reads and prompts (`offers`) go straight to
+//! their connector, so that nobody waits for anybody else.
 
 mod calls;
+mod offers;
 mod owner;
 mod person_file;
 mod publish;
+mod results;
 mod start;
 
 use std::{
@@ -20,6 +22,7 @@ use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
+pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
 pub use self::start::{BridgeOptions, DEFAULT_PORT, StartError};
 use self::{owner::Command, person_file::Edit, publish::Row};
 use crate::{
@@ -136,7 +139,7 @@ impl BridgeHandle {
     /// `limit` is in characters.
     ///
     /// # Errors
-    /// `not_found`.
+    /// `not_found`; `bad_request` for a saved file, which is opened at its path instead.
     pub async fn result(
         &self,
         caller: Caller,
@@ -144,7 +147,7 @@ impl BridgeHandle {
         offset: u64,
         limit: u64,
     ) -> Result<ResultPiece, ApiError> {
-        calls::read_result(&self.inner, caller, result_id, offset, limit).await
+        results::read(&self.inner, caller, result_id, offset, limit).await
     }
 
     /// One connector with its tools.

@@ -2,10 +2,10 @@
 
 use std::{
     sync::{Arc, atomic::Ordering},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
-use super::{CallRequest, Caller, Inner, ResultPiece};
+use super::{CallRequest, Caller, Inner, results};
 use crate::{
     config::MAX_CALL_MS,
     connector::{CallFault, Cause, Door, Session},
@@ -13,12 +13,8 @@ use crate::{
     event::Event,
     ids::{ExposedName, ToolName},
     snapshot::CallAnswer,
-    store::ResultId,
-    tools::{Found, Limits, Shaped, Undecodable, shape},
+    tools::{Found, Shaped, Undecodable, shape},
 };
-
-/// Results over this many bytes are read off the async threads.
-const LARGE_RESULT: usize = 256 * 1024;
 
 /// After a session broke, how it ended is waited for this long.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -181,49 +177,10 @@ async fn answer(
             format!("{name} was asked for {}. {error}", target.tool),
         )
     };
-    let raw: Arc<str> = raw.into();
-    let id = ResultId::draw().ok();
-    let mut result = shaped(raw.clone(), id.clone()).await.map_err(unreadable)?;
-    let mut result_id = None;
-    if let Some(full) = result.full.take() {
-        match keep(inner, caller, id, full).await {
-            Some(kept) => result_id = Some(kept),
-            // The note in it must not promise what is not kept.
-            None => result = shaped(raw, None).await.map_err(unreadable)?,
-        }
-    }
+    let (result, result_id) = results::shape_and_keep(inner, caller, raw, shape)
+        .await
+        .map_err(unreadable)?;
     Ok(finished(target, result, result_id, millis(begun.elapsed())))
-}
-
-/// Keeps a whole result for its caller; its id, or `None` where that failed.
-async fn keep(inner: &Arc<Inner>, caller: &Caller, id: Option<ResultId>, full: String) -> Option<String> {
-    let id = id?;
-    let results = inner.results.clone();
-    let label = caller.label();
-    let text = id.as_str().to_owned();
-    match tokio::task::spawn_blocking(move || results.put(&id, label, &full, SystemTime::now())).await {
-        Ok(Ok(())) => Some(text),
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "a large result could not be kept");
-            None
-        }
-        Err(error) => {
-            tracing::error!(%error, "keeping a large result ended abnormally");
-            None
-        }
-    }
-}
-
-/// A large result takes milliseconds to read, which must not hold up other callers.
-async fn shaped(raw: Arc<str>, id: Option<ResultId>) -> Result<Shaped, Undecodable> {
-    let is_large = raw.len() > LARGE_RESULT;
-    let read = move || shape(&raw, &Limits::default(), id.as_ref().map(ResultId::as_str));
-    if is_large {
-        return tokio::task::spawn_blocking(read)
-            .await
-            .unwrap_or_else(|error| Err(Undecodable::NotJson(error.to_string())));
-    }
-    read()
 }
 
 fn finished(target: &Target, shaped: Shaped, result_id: Option<String>, duration_ms: u64) -> CallAnswer {
@@ -274,32 +231,6 @@ fn refusal(target: &Target, fault: CallFault) -> ApiError {
                 )
             };
             ApiError::new(code, message)
-        }
-    }
-}
-
-pub(super) async fn read_result(
-    inner: &Arc<Inner>,
-    caller: Caller,
-    result_id: String,
-    offset: u64,
-    limit: u64,
-) -> Result<ResultPiece, ApiError> {
-    let results = inner.results.clone();
-    let read = tokio::task::spawn_blocking(move || results.read(&result_id, caller.label(), offset, limit)).await;
-    match read {
-        Ok(Ok(piece)) => Ok(ResultPiece {
-            text: piece.text,
-            offset: piece.offset,
-            total: piece.total,
-        }),
-        Ok(Err(error)) => Err(ApiError::new(Code::NotFound, error.to_string())),
-        Err(error) => {
-            tracing::error!(%error, "reading a large result ended abnormally");
-            Err(ApiError::new(
-                Code::Internal,
-                "The result could not be read; try again.",
-            ))
         }
     }
 }

@@ -6,7 +6,10 @@ use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
 use crate::{
-    bridge::{BridgeHandle, CallRequest, Caller, ResultPiece},
+    bridge::{
+        BridgeHandle, CallRequest, Caller, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece,
+        SavedResource,
+    },
     config::AutoApprove,
     error::ApiError,
     event::Numbered,
@@ -22,6 +25,17 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn events(&self, last: Option<u64>) -> (Vec<Numbered>, broadcast::Receiver<Numbered>);
     fn call(&self, caller: Caller, request: CallRequest) -> impl Answer<CallAnswer>;
     fn result(&self, caller: Caller, id: String, offset: u64, limit: u64) -> impl Answer<ResultPiece>;
+    fn resources(&self, server: Option<&ConnectorId>) -> Result<ResourceList, ApiError>;
+    fn read_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> impl Answer<ReadAnswer>;
+    fn save_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> impl Answer<SavedResource>;
+    fn prompts(&self, server: Option<&ConnectorId>) -> Result<PromptList, ApiError>;
+    fn get_prompt(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        name: String,
+        arguments: Map<String, Value>,
+    ) -> impl Answer<PromptAnswer>;
     fn connector(&self, id: String) -> impl Answer<ConnectorDetail>;
     fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> impl Answer<ConnectorView>;
     fn set_enabled(&self, id: ConnectorId, enabled: bool) -> impl Answer<()>;
@@ -55,6 +69,32 @@ impl Api for BridgeHandle {
 
     fn result(&self, caller: Caller, id: String, offset: u64, limit: u64) -> impl Answer<ResultPiece> {
         self.result(caller, id, offset, limit)
+    }
+
+    fn resources(&self, server: Option<&ConnectorId>) -> Result<ResourceList, ApiError> {
+        self.resources(server)
+    }
+
+    fn read_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> impl Answer<ReadAnswer> {
+        self.read_resource(caller, server, uri)
+    }
+
+    fn save_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> impl Answer<SavedResource> {
+        self.save_resource(caller, server, uri)
+    }
+
+    fn prompts(&self, server: Option<&ConnectorId>) -> Result<PromptList, ApiError> {
+        self.prompts(server)
+    }
+
+    fn get_prompt(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        name: String,
+        arguments: Map<String, Value>,
+    ) -> impl Answer<PromptAnswer> {
+        self.get_prompt(caller, server, name, arguments)
     }
 
     fn connector(&self, id: String) -> impl Answer<ConnectorDetail> {

@@ -25,7 +25,7 @@ use super::{
     server::serve_router,
 };
 use crate::{
-    bridge::{CallRequest, Caller, ResultPiece},
+    bridge::{CallRequest, Caller, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece, SavedResource},
     config::AutoApprove,
     error::{ApiError, Code},
     event::{EventLog, Numbered},
@@ -224,6 +224,51 @@ impl Api for FakeApi {
             text: "äb".into(),
             offset,
             total: 10,
+        })
+    }
+
+    fn resources(&self, server: Option<&ConnectorId>) -> Result<ResourceList, ApiError> {
+        self.did(format!("resources {server:?}"));
+        Ok(ResourceList::default())
+    }
+
+    async fn read_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> Result<ReadAnswer, ApiError> {
+        self.did(format!("read_resource {} {server} {uri}", caller.label()));
+        Ok(ReadAnswer {
+            contents: vec![json!({"type": "resource", "resource": {"uri": uri, "text": "t"}})],
+            truncated: false,
+            result_id: None,
+        })
+    }
+
+    async fn save_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> Result<SavedResource, ApiError> {
+        self.did(format!("save_resource {} {server} {uri}", caller.label()));
+        Ok(SavedResource {
+            result_id: "r".into(),
+            path: "/p".into(),
+            bytes: 3,
+        })
+    }
+
+    fn prompts(&self, server: Option<&ConnectorId>) -> Result<PromptList, ApiError> {
+        self.did(format!("prompts {server:?}"));
+        Ok(PromptList::default())
+    }
+
+    async fn get_prompt(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        name: String,
+        arguments: Map<String, Value>,
+    ) -> Result<PromptAnswer, ApiError> {
+        let arguments = Value::Object(arguments);
+        self.did(format!("get_prompt {} {server} {name} {arguments}", caller.label()));
+        Ok(PromptAnswer {
+            description: None,
+            messages: Vec::new(),
+            truncated: false,
+            result_id: None,
         })
     }
 

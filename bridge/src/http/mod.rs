@@ -12,6 +12,7 @@ mod extract;
 mod gate;
 mod limits;
 mod manage;
+mod offers;
 mod peer;
 mod port;
 mod respond;

@@ -230,6 +230,9 @@ async fn a_walk_in_changes_nothing_and_is_told_where_the_owner_does() {
         ("/mcp/servers/auto-approve", r#"{"id":"files","auto_approve":true}"#),
         ("/mcp/servers/remove", r#"{"id":"files"}"#),
         ("/mcp/servers/reconnect", r#"{"id":"files"}"#),
+        ("/mcp/resources/read", r#"{"server":"files","uri":"a:b"}"#),
+        ("/mcp/resources/read", r#"{"server":"files","uri":"a:b","save":true}"#),
+        ("/mcp/prompts/get", r#"{"server":"files","name":"p","arguments":{}}"#),
     ] {
         let reply = server.ask(post(path, body)).await;
         assert_eq!(
@@ -243,8 +246,19 @@ async fn a_walk_in_changes_nothing_and_is_told_where_the_owner_does() {
             reply.body
         );
     }
-    let reply = server.ask(get("/mcp/servers/files/log")).await;
-    assert_eq!((reply.status, reply.refusal().as_str()), (403, "scope_missing"));
+    for path in [
+        "/mcp/servers/files/log",
+        "/mcp/resources",
+        "/mcp/resources?server=files",
+        "/mcp/prompts",
+    ] {
+        let reply = server.ask(get(path)).await;
+        assert_eq!(
+            (reply.status, reply.refusal().as_str()),
+            (403, "scope_missing"),
+            "{path}"
+        );
+    }
     assert_eq!(server.api.take_done(), [""; 0]);
     server.stop().await;
 }

@@ -17,7 +17,7 @@ use super::{
     api::Api,
     events,
     extract::{Asker, Json, Name, Params, Refused},
-    manage, respond, servers, tools,
+    manage, offers, respond, servers, tools,
 };
 use crate::{
     bridge::{CallRequest, ResultPiece},
@@ -70,6 +70,10 @@ impl<A: Api> Routes<A> {
         Route::new(POST, "/mcp/servers/reconnect", |method| {
             action(method, manage::reconnect::<A>)
         }),
+        Route::new(GET, "/mcp/resources", |method| on(method, offers::resources::<A>)),
+        Route::new(POST, "/mcp/resources/read", |method| on(method, offers::read::<A>)),
+        Route::new(GET, "/mcp/prompts", |method| on(method, offers::prompts::<A>)),
+        Route::new(POST, "/mcp/prompts/get", |method| on(method, offers::prompt::<A>)),
         Route::new(GET, "/mcp/events", |method| on(method, events::stream::<A>)),
     ];
 }

@@ -1,0 +1,378 @@
+//! What upstreams offer besides tools: listing it from what is known, reading a resource, getting a prompt.
+//!
+//! Lists never start anything. A read or a prompt goes the way of a call: to the session that stands or one that is opened
+//! for it, once, and its upstream is told to stop when nobody waits any more.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::{BridgeHandle, Caller, results, unknown_server};
+use crate::{
+    config::MAX_CALL_MS,
+    connector::{CallFault, Cause, Door, Items, Offers, Prompt, Rejected, Resource, Session, Template},
+    error::{ApiError, Code},
+    ids::ConnectorId,
+    store::{Content, ResultError, ResultId, Saved},
+    tools::{Message, One, OneContent, Undecodable, one_content, shape_contents, shape_prompt},
+};
+
+/// Most URIs that a refusal names.
+const NAMED_URIS: usize = 10;
+
+/// JSON-RPC and MCP codes that say what is not there.
+const METHOD_NOT_FOUND: i32 = -32601;
+const INVALID_PARAMS: i32 = -32602;
+/// `resource not found` until 2025-11-25; since then it is [`INVALID_PARAMS`].
+const RESOURCE_NOT_FOUND: i32 = -32002;
+
+/// An item with the connector that offers it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Offered<T> {
+    pub server: ConnectorId,
+    #[serde(flatten)]
+    pub item: Arc<T>,
+}
+
+/// An item that cannot be offered, with its connector.
+#[derive(Debug, Clone, Serialize)]
+pub struct Rejects {
+    pub server: ConnectorId,
+    #[serde(flatten)]
+    pub item: Rejected,
+}
+
+/// Resources and templates of the connectors that are turned on, in the order of the file.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ResourceList {
+    pub resources: Vec<Offered<Resource>>,
+    pub templates: Vec<Offered<Template>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<Rejects>,
+}
+
+/// Prompts of the connectors that are turned on, in the order of the file.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct PromptList {
+    pub prompts: Vec<Offered<Prompt>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<Rejects>,
+}
+
+/// What is at a URI.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReadAnswer {
+    /// Blocks of type `resource`, as tools embed them; `unknown` where one cannot be passed on.
+    pub contents: Vec<Value>,
+    /// Something is left out of `contents`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// Where the whole can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_id: Option<String>,
+}
+
+/// A resource that was kept as a file.
+#[derive(Debug, Clone, Serialize)]
+pub struct SavedResource {
+    pub result_id: String,
+    /// Absolute. The file is private, stays until somebody removes it, and holds exactly the content.
+    pub path: String,
+    /// Its size, decoded.
+    pub bytes: u64,
+}
+
+/// What a prompt became.
+#[derive(Debug, Clone, Serialize)]
+pub struct PromptAnswer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub messages: Vec<Message>,
+    /// Something is left out of `messages`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// Where the whole can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_id: Option<String>,
+}
+
+impl BridgeHandle {
+    /// Known resources and templates, of one connector or of all. Starts nothing.
+    ///
+    /// # Errors
+    /// `unknown_server`.
+    pub fn resources(&self, server: Option<&ConnectorId>) -> Result<ResourceList, ApiError> {
+        let mut list = ResourceList::default();
+        for (server, offers) in self.offers(server)? {
+            put(&server, &offers.resources, &mut list.resources, &mut list.rejected);
+            put(&server, &offers.templates, &mut list.templates, &mut list.rejected);
+        }
+        Ok(list)
+    }
+
+    /// Known prompts, of one connector or of all. Starts nothing.
+    ///
+    /// # Errors
+    /// `unknown_server`.
+    pub fn prompts(&self, server: Option<&ConnectorId>) -> Result<PromptList, ApiError> {
+        let mut list = PromptList::default();
+        for (server, offers) in self.offers(server)? {
+            put(&server, &offers.prompts, &mut list.prompts, &mut list.rejected);
+        }
+        Ok(list)
+    }
+
+    /// Reads what is at exactly this URI. Dropping the future cancels the read at its upstream.
+    ///
+    /// # Errors
+    /// `unknown_server`, `not_found`, `disabled`, `unavailable`, `needs_secret`, `needs_sign_in`, `upstream_error`,
+    /// `result_too_large`, `upstream_timeout`.
+    pub async fn read_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+    ) -> Result<ReadAnswer, ApiError> {
+        let asked = Asked::Resource { uri };
+        let raw = self.ask(&server, &asked).await?;
+        let (shaped, result_id) = results::shape_and_keep(&self.inner, &caller, raw, shape_contents)
+            .await
+            .map_err(|error| asked.unreadable(&server, &error))?;
+        Ok(ReadAnswer {
+            contents: shaped.contents,
+            truncated: shaped.truncated,
+            result_id,
+        })
+    }
+
+    /// Reads what is at exactly this URI into a private file. Dropping the future before the file is whole leaves none.
+    ///
+    /// # Errors
+    /// As [`BridgeHandle::read_resource`]; `bad_request` where there are several contents, `upstream_error` for base64 that
+    /// is none, `not_saved`.
+    pub async fn save_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+    ) -> Result<SavedResource, ApiError> {
+        let asked = Asked::Resource { uri };
+        let raw = self.ask(&server, &asked).await?;
+        let store = self.inner.results.clone();
+        let given_up = CancellationToken::new();
+        let _until_dropped = given_up.clone().drop_guard();
+        let saving = tokio::task::spawn_blocking(move || {
+            let one = match one_content(&raw).map_err(SaveFault::Unreadable)? {
+                OneContent::One(one) => one,
+                OneContent::Several(uris) => return Err(SaveFault::Several(uris)),
+            };
+            let content = match &one {
+                One::Text(text) => Content::Text(text),
+                One::Blob(blob) => Content::Base64(blob),
+            };
+            let id = ResultId::draw().map_err(SaveFault::Store)?;
+            let saved = store.save(&id, caller.label(), content, &given_up);
+            Ok((id, saved.map_err(SaveFault::Store)?))
+        });
+        match saving.await {
+            Ok(Ok((id, Saved { path, bytes }))) => Ok(SavedResource {
+                result_id: id.as_str().to_owned(),
+                path: path.display().to_string(),
+                bytes,
+            }),
+            Ok(Err(fault)) => Err(asked.not_saved(&server, &fault)),
+            Err(error) => {
+                tracing::error!(%error, "saving a resource ended abnormally");
+                Err(ApiError::new(
+                    Code::Internal,
+                    "The resource could not be saved; try again.",
+                ))
+            }
+        }
+    }
+
+    /// Gets a prompt with exactly these arguments, whose values are texts. Dropping the future cancels it at its upstream.
+    ///
+    /// # Errors
+    /// As [`BridgeHandle::read_resource`]; `bad_request` where the upstream does not take the arguments.
+    pub async fn get_prompt(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        name: String,
+        arguments: Map<String, Value>,
+    ) -> Result<PromptAnswer, ApiError> {
+        let asked = Asked::Prompt { name, arguments };
+        let raw = self.ask(&server, &asked).await?;
+        let (shaped, result_id) = results::shape_and_keep(&self.inner, &caller, raw, shape_prompt)
+            .await
+            .map_err(|error| asked.unreadable(&server, &error))?;
+        Ok(PromptAnswer {
+            description: shaped.description,
+            messages: shaped.messages,
+            truncated: shaped.truncated,
+            result_id,
+        })
+    }
+
+    /// What each connector that is turned on offers, as it is known.
+    fn offers(&self, only: Option<&ConnectorId>) -> Result<Vec<(ConnectorId, Offers)>, ApiError> {
+        let published = self.inner.published.load();
+        let mut rows = published
+            .rows
+            .iter()
+            .filter(|row| only.is_none_or(|only| row.entry.key == only.as_str()))
+            .peekable();
+        if let (Some(only), None) = (only, rows.peek()) {
+            return Err(unknown_server(only.as_str()));
+        }
+        let running = rows
+            .filter_map(|row| row.live.as_ref())
+            .filter(|live| live.entry.enabled);
+        Ok(running
+            .map(|live| (live.entry.id.clone(), live.view.offers.clone()))
+            .collect())
+    }
+
+    async fn ask(&self, server: &ConnectorId, asked: &Asked) -> Result<String, ApiError> {
+        let door = self.door(server)?;
+        let shared = &door.shared;
+        shared.mark_used();
+        let session = door.acquire().await?;
+        let time = shared
+            .entry()
+            .timeouts
+            .call
+            .unwrap_or(self.inner.default_call_time)
+            .min(Duration::from_millis(MAX_CALL_MS));
+        let mut outcome = asked.send(&session, time).await;
+        if matches!(outcome, Err(CallFault::NotSent)) {
+            // The session ended before the request reached it, so one more session may take it.
+            let session = door.acquire().await?;
+            outcome = asked.send(&session, time).await;
+        }
+        shared.mark_used();
+        outcome.map_err(|fault| asked.refusal(&door, fault))
+    }
+}
+
+fn put<T>(server: &ConnectorId, list: &Items<T>, items: &mut Vec<Offered<T>>, rejected: &mut Vec<Rejects>) {
+    items.extend(list.items.iter().map(|item| Offered {
+        server: server.clone(),
+        item: item.clone(),
+    }));
+    rejected.extend(list.rejected.iter().map(|item| Rejects {
+        server: server.clone(),
+        item: item.clone(),
+    }));
+}
+
+/// What is asked of an upstream.
+enum Asked {
+    Resource {
+        uri: String,
+    },
+    Prompt {
+        name: String,
+        arguments: Map<String, Value>,
+    },
+}
+
+/// Why a resource that was read is not in a file.
+enum SaveFault {
+    Unreadable(Undecodable),
+    Several(Vec<String>),
+    Store(ResultError),
+}
+
+impl Asked {
+    async fn send(&self, session: &Session, time: Duration) -> Result<String, CallFault> {
+        match self {
+            Self::Resource { uri } => session.read_resource(uri, time).await,
+            Self::Prompt { name, arguments } => session.get_prompt(name, arguments.clone(), time).await,
+        }
+    }
+
+    /// In a sentence.
+    fn shown(&self) -> String {
+        match self {
+            Self::Resource { uri } => format!("the resource \"{}\"", super::shown(uri)),
+            Self::Prompt { name, .. } => format!("the prompt \"{}\"", super::shown(name)),
+        }
+    }
+
+    fn unreadable(&self, server: &ConnectorId, error: &Undecodable) -> ApiError {
+        let message = format!("{server} was asked for {}. {error}", self.shown());
+        ApiError::new(Code::UpstreamError, message)
+    }
+
+    fn not_saved(&self, server: &ConnectorId, fault: &SaveFault) -> ApiError {
+        match fault {
+            SaveFault::Unreadable(error) => self.unreadable(server, error),
+            SaveFault::Several(uris) => {
+                let named: Vec<_> = uris.iter().take(NAMED_URIS).map(|uri| super::shown(uri)).collect();
+                let more = if uris.len() > NAMED_URIS { ", …" } else { "" };
+                ApiError::bad_request(format!(
+                    "There are {} contents in {} of {server}, and one file holds one: save each by its own URI ({}{more}), or read them without \"save\".",
+                    uris.len(),
+                    self.shown(),
+                    named.join(", "),
+                ))
+            }
+            SaveFault::Store(ResultError::NotBase64) => {
+                let message = format!("{server} sent {} in a form that is no base64.", self.shown());
+                ApiError::new(Code::UpstreamError, message)
+            }
+            SaveFault::Store(error) => results::refusal(error, Code::NotSaved),
+        }
+    }
+
+    fn refusal(&self, door: &Door, fault: CallFault) -> ApiError {
+        let (server, shown) = (&door.shared.id, self.shown());
+        match fault {
+            CallFault::Refused { code, words } => self.refused(door, code, &words),
+            CallFault::TooLarge => ApiError::new(
+                Code::ResultTooLarge,
+                format!("What {server} gave for {shown} is larger than 16 MiB and was dropped."),
+            ),
+            CallFault::TimedOut(time) => ApiError::new(
+                Code::UpstreamTimeout,
+                format!(
+                    "{server} had no answer for {shown} after {} s and was told to stop.",
+                    time.as_secs_f32()
+                ),
+            ),
+            CallFault::NotSent => ApiError::new(Code::Unavailable, format!("{server} ended just now; try again.")),
+            CallFault::Lost(cause) => {
+                let code = match cause.code() {
+                    Code::Unavailable => Code::UpstreamError,
+                    other => other,
+                };
+                let of_the_request = matches!(cause, Cause::SignIn | Cause::HttpStatus { .. });
+                let known = door.shared.view().machine.error().0.filter(|_| !of_the_request);
+                let why = known.unwrap_or_else(|| cause.sentence());
+                ApiError::new(code, format!("{server} gave no answer for {shown}. {why}"))
+            }
+        }
+    }
+
+    fn refused(&self, door: &Door, code: i32, words: &str) -> ApiError {
+        let (server, shown) = (&door.shared.id, self.shown());
+        let not_found = || ApiError::new(Code::NotFound, format!("{server} does not know {shown}: {words}"));
+        match (self, code) {
+            (_, METHOD_NOT_FOUND) | (Self::Resource { .. }, RESOURCE_NOT_FOUND | INVALID_PARAMS) => not_found(),
+            (Self::Prompt { name, .. }, INVALID_PARAMS) => {
+                let view = door.shared.view();
+                if !view.offers.prompts.items.iter().any(|prompt| prompt.name == *name) {
+                    return not_found();
+                }
+                ApiError::bad_request(format!("{server} does not take these arguments for {shown}: {words}"))
+            }
+            (Self::Resource { .. } | Self::Prompt { .. }, _) => {
+                ApiError::new(Code::UpstreamError, format!("{server} refused {shown}: {words}"))
+            }
+        }
+    }
+}

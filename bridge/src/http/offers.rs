@@ -1,0 +1,93 @@
+//! Resources and prompts: what there is, reading, getting. The owner's, until others may be asked about.
+
+use axum::{extract::State, response::Response};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{
+    api::Api,
+    extract::{Json, Owner, Params, Refused, existing_id},
+    respond,
+    routes::Routes,
+};
+use crate::{bridge::Caller, error::ApiError};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListParams {
+    /// Only this connector's.
+    server: Option<String>,
+}
+
+pub(super) async fn resources<A: Api>(
+    State(routes): State<Routes<A>>,
+    _: Owner,
+    Params(params): Params<ListParams>,
+) -> Result<Response, Refused> {
+    let server = params.server.as_deref().map(existing_id).transpose()?;
+    Ok(respond::json(&routes.api.resources(server.as_ref())?))
+}
+
+pub(super) async fn prompts<A: Api>(
+    State(routes): State<Routes<A>>,
+    _: Owner,
+    Params(params): Params<ListParams>,
+) -> Result<Response, Refused> {
+    let server = params.server.as_deref().map(existing_id).transpose()?;
+    Ok(respond::json(&routes.api.prompts(server.as_ref())?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadBody {
+    server: String,
+    uri: String,
+    /// Into a file instead of the answer.
+    #[serde(default)]
+    save: bool,
+}
+
+pub(super) async fn read<A: Api>(
+    State(routes): State<Routes<A>>,
+    _: Owner,
+    Json(body): Json<ReadBody>,
+) -> Result<Response, Refused> {
+    let server = existing_id(&body.server)?;
+    if body.uri.is_empty() {
+        return Err(Refused(ApiError::bad_request("The member uri is empty.")));
+    }
+    if body.save {
+        let saved = routes.api.save_resource(Caller::Owner, server, body.uri).await?;
+        return Ok(respond::json(&saved));
+    }
+    let answer = routes.api.read_resource(Caller::Owner, server, body.uri).await?;
+    Ok(respond::json(&answer))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PromptBody {
+    server: String,
+    name: String,
+    #[serde(default)]
+    arguments: Option<Map<String, Value>>,
+}
+
+pub(super) async fn prompt<A: Api>(
+    State(routes): State<Routes<A>>,
+    _: Owner,
+    Json(body): Json<PromptBody>,
+) -> Result<Response, Refused> {
+    let server = existing_id(&body.server)?;
+    let arguments = body.arguments.unwrap_or_default();
+    if let Some((name, _)) = arguments.iter().find(|(_, value)| !value.is_string()) {
+        return Err(Refused(ApiError::bad_request(format!(
+            "The argument {name:?} has to be a text, as all arguments of prompts are."
+        ))));
+    }
+    let answer = routes
+        .api
+        .get_prompt(Caller::Owner, server, body.name, arguments)
+        .await?;
+    Ok(respond::json(&answer))
+}
