@@ -156,9 +156,17 @@ impl HttpFake {
     /// # Panics
     /// When it does not start.
     pub fn start_at(port: u16, folder: &Path, name: &str, options: &[(&str, &str)]) -> Self {
+        Self::start_kind("ok", port, folder, name, options)
+    }
+
+    /// Of another kind, as in the fake's own options.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start_kind(kind: &str, port: u16, folder: &Path, name: &str, options: &[(&str, &str)]) -> Self {
         let record = folder.join(format!("{name}.record"));
         let mut child = Command::new(program::fake_upstream())
-            .arg("ok")
+            .arg(kind)
             .args(["--http", &port.to_string()])
             .arg("--record")
             .arg(&record)

@@ -17,7 +17,7 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 
 use crate::{
-    options::{Era, Forgotten, Options, Refusal},
+    options::{Era, Forgotten, Kind, Options, Refusal},
     protocol::{Message, Reply, Server},
 };
 
@@ -122,7 +122,8 @@ fn post(site: &Site, session: Option<&str>, text: &str) -> Answer {
         return refused;
     }
     let options = &site.server.options;
-    let with_sessions = options.era != Era::Modern && options.forget_after.is_some();
+    let owns_by_session = options.forget_after.is_some() || options.kind == Kind::Sandbox;
+    let with_sessions = options.era != Era::Modern && owns_by_session;
     if with_sessions && !matches!(method, "initialize" | "server/discover") && !knows(site, session, method) {
         return match options.forgotten {
             Forgotten::NotFound => plain(StatusCode::NOT_FOUND, "text/plain", "no such session"),
@@ -139,7 +140,9 @@ fn post(site: &Site, session: Option<&str>, text: &str) -> Answer {
     let mut notifications = Vec::new();
     let reply = site
         .server
-        .answer(method, message.params, &mut |line| notifications.push(line));
+        .answer(session.unwrap_or_default(), method, message.params, &mut |line| {
+            notifications.push(line)
+        });
     let Some(line) = reply.render(id) else {
         return match reply {
             Reply::Close => plain(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", "closed"),

@@ -3,10 +3,13 @@
 //! Speaks raw JSON without any SDK, so that tests see exactly what was sent and can answer what no SDK would.
 //! `fake-upstream [KIND] [--name value]…`; the kinds and names are listed in `options`.
 
+mod answers;
 mod http;
+mod offers;
 mod options;
 mod protocol;
 mod record;
+mod sandbox;
 mod stdio;
 mod tools;
 

@@ -23,6 +23,8 @@ pub(crate) enum Kind {
     IgnoresStdin,
     /// Writes `--bytes` to stderr without a line end before it answers.
     StderrFlood,
+    /// Owns sandboxes under `--folder`, each by one session.
+    Sandbox,
 }
 
 /// Which protocol families it speaks.
@@ -55,10 +57,33 @@ pub(crate) enum Listing {
     Folding,
     /// A name of 40 characters.
     LongName,
+    /// Tools with results that are large or easily lost.
+    Answers,
     /// `--tools` plain tools.
     Many,
     /// `--tools` plain tools, one a page.
     Pages(Paging),
+}
+
+/// What is there besides tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offering {
+    /// Nothing, and nothing is advertised.
+    None,
+    /// One resource, template and prompt for each thing this program can do.
+    Standard,
+    /// Broken shapes beside good ones.
+    Bad,
+    /// `--tools` pages of one item each.
+    Pages(Paging),
+    /// Advertised, but every list is an unknown method.
+    Unsupported,
+    /// Every list is an error.
+    Failing,
+    /// No list is ever answered.
+    Silent,
+    /// A list ends the connection.
+    Dying,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +126,9 @@ pub(crate) struct Options {
     pub(crate) era: Era,
     pub(crate) discover: Discover,
     pub(crate) listing: Listing,
+    pub(crate) offers: Offering,
+    /// Where sandboxes are.
+    pub(crate) folder: PathBuf,
     /// For `many` and `pages`.
     pub(crate) tools: usize,
     /// Every received line goes here, byte for byte; lines of our own start with `# `.
@@ -163,6 +191,8 @@ impl Options {
                 })
             })?,
             listing: named.word("list", Listing::Standard, listing)?,
+            offers: named.word("offers", Offering::None, offering)?,
+            folder: named.text("folder").map(PathBuf::from).unwrap_or_default(),
             tools: named.number("tools", 3)?,
             record: named.text("record").map(PathBuf::from),
             counter: named.text("counter").map(PathBuf::from),
@@ -210,6 +240,7 @@ fn kind(word: &str) -> Result<Kind, String> {
         "stubborn" => Kind::Stubborn,
         "ignores-stdin" => Kind::IgnoresStdin,
         "stderr-flood" => Kind::StderrFlood,
+        "sandbox" => Kind::Sandbox,
         _ => return Err(format!("unknown kind {word}")),
     })
 }
@@ -221,12 +252,31 @@ fn listing(word: &str) -> Option<Listing> {
         "unknown-members" => Listing::UnknownMembers,
         "folding" => Listing::Folding,
         "long-name" => Listing::LongName,
+        "answers" => Listing::Answers,
         "many" => Listing::Many,
         "pages" => Listing::Pages(Paging::Plain),
         "pages-repeated" => Listing::Pages(Paging::RepeatedCursor),
         "pages-empty" => Listing::Pages(Paging::EmptyCursor),
         "pages-failing" => Listing::Pages(Paging::FailingPage),
         "pages-silent" => Listing::Pages(Paging::SilentPage),
+        _ => return None,
+    })
+}
+
+fn offering(word: &str) -> Option<Offering> {
+    Some(match word {
+        "none" => Offering::None,
+        "standard" => Offering::Standard,
+        "bad" => Offering::Bad,
+        "pages" => Offering::Pages(Paging::Plain),
+        "pages-repeated" => Offering::Pages(Paging::RepeatedCursor),
+        "pages-empty" => Offering::Pages(Paging::EmptyCursor),
+        "pages-failing" => Offering::Pages(Paging::FailingPage),
+        "pages-silent" => Offering::Pages(Paging::SilentPage),
+        "unsupported" => Offering::Unsupported,
+        "failing" => Offering::Failing,
+        "silent" => Offering::Silent,
+        "dying" => Offering::Dying,
         _ => return None,
     })
 }

@@ -6,8 +6,10 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use crate::{
+    offers,
     options::{Discover, Era, Kind, Options},
     record::Record,
+    sandbox::Sandboxes,
     tools::{self, Page},
 };
 
@@ -80,20 +82,33 @@ pub(crate) struct Server {
     pub(crate) record: Record,
     /// True once `grow` has been called.
     pub(crate) grown: AtomicBool,
+    sandboxes: Sandboxes,
 }
 
 impl Server {
     pub(crate) fn new(options: Options) -> Self {
         let record = Record::open(options.record.as_deref());
         Self {
+            sandboxes: Sandboxes::in_folder(&options.folder),
             options,
             record,
             grown: AtomicBool::new(false),
         }
     }
 
-    /// Answers one request. `notify` sends a notification on the way.
-    pub(crate) fn answer(&self, method: &str, params: Option<&RawValue>, notify: &mut dyn FnMut(String)) -> Reply {
+    /// Answers one request of a session. `notify` sends a notification on the way.
+    pub(crate) fn answer(
+        &self,
+        session: &str,
+        method: &str,
+        params: Option<&RawValue>,
+        notify: &mut dyn FnMut(String),
+    ) -> Reply {
+        if self.options.kind == Kind::Sandbox
+            && let Some(reply) = self.sandboxes.answer(session, method, params)
+        {
+            return reply;
+        }
         match method {
             "initialize" => self.initialize(params),
             "server/discover" => self.discover(),
@@ -114,7 +129,25 @@ impl Server {
                 Some(Ok(call)) => tools::call(self, &call, notify),
                 _ => Reply::Error(-32602, "no such call"),
             },
+            "resources/list" | "resources/templates/list" | "resources/read" | "prompts/list" | "prompts/get" => {
+                offers::answer(self, method, params, notify)
+            }
             _ => Reply::Error(-32601, "Method not found"),
+        }
+    }
+
+    fn capabilities(&self, tells: bool) -> serde_json::Value {
+        match self.options.kind {
+            Kind::Sandbox => Sandboxes::capabilities(),
+            Kind::Ok
+            | Kind::Silent
+            | Kind::NeverInitialize
+            | Kind::Noise
+            | Kind::Crash
+            | Kind::Tree
+            | Kind::Stubborn
+            | Kind::IgnoresStdin
+            | Kind::StderrFlood => offers::capabilities(self, tells),
         }
     }
 
@@ -131,7 +164,7 @@ impl Server {
         Reply::Result(
             json!({
                 "protocolVersion": version,
-                "capabilities": {"tools": {"listChanged": true}},
+                "capabilities": self.capabilities(true),
                 "serverInfo": {"name": "fake", "version": "1"},
             })
             .to_string(),
@@ -152,7 +185,7 @@ impl Server {
             json!({
                 "resultType": "complete",
                 "supportedVersions": [MODERN],
-                "capabilities": {"tools": {}},
+                "capabilities": self.capabilities(false),
                 "ttlMs": 0,
                 "cacheScope": "private",
                 "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "fake", "version": "1"}},

@@ -58,7 +58,7 @@ pub(crate) fn serve(options: Options) -> ExitCode {
 /// What happens before the first line is read; a code ends the process.
 fn before_reading(server: &Server) -> Option<ExitCode> {
     match server.options.kind {
-        Kind::Ok | Kind::Silent | Kind::NeverInitialize => {}
+        Kind::Ok | Kind::Silent | Kind::NeverInitialize | Kind::Sandbox => {}
         Kind::Noise => make_noise(),
         Kind::Crash => {
             eprintln!("{}", server.options.say);
@@ -126,7 +126,7 @@ fn take(server: &Arc<Server>, line: &str) {
 }
 
 fn answer(server: &Server, id: &RawValue, method: &str, params: Option<&RawValue>) {
-    let reply = server.answer(method, params, &mut |notification| write_line(&notification));
+    let reply = server.answer("stdio", method, params, &mut |notification| write_line(&notification));
     if server.options.kind == Kind::Noise {
         make_noise();
     }

@@ -5,6 +5,7 @@ use std::{fs::OpenOptions, io::Write, sync::atomic::Ordering, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
+    answers,
     options::{Listing, Paging},
     protocol::{Call, Reply, Server},
 };
@@ -55,6 +56,7 @@ pub(crate) fn page(server: &Server, cursor: Option<&str>) -> Page {
         Listing::UnknownMembers => whole(vec![UNKNOWN_MEMBERS.to_owned()]),
         Listing::Folding => whole(vec![tool("a-b", "With a hyphen"), tool("a b", "With a space")]),
         Listing::LongName => whole(vec![tool(&"t".repeat(40), "Long")]),
+        Listing::Answers => whole(answers::TOOLS.iter().map(|name| tool(name, "As told")).collect()),
         Listing::Many => whole((0..server.options.tools).map(numbered).collect()),
         Listing::Pages(paging) => one_a_page(paging, server.options.tools, cursor),
     }
@@ -171,7 +173,7 @@ pub(crate) fn call(server: &Server, call: &Call<'_>, notify: &mut dyn FnMut(Stri
             text("grown")
         }
         "blocks" => Reply::Result(BLOCKS.to_owned()),
-        other => text(&format!("{other} {raw}")),
+        other => answers::call(other, &arguments).unwrap_or_else(|| text(&format!("{other} {raw}"))),
     }
 }
 
