@@ -6,6 +6,7 @@
 pub mod carrier;
 mod framing;
 mod http;
+mod inbox;
 mod peek;
 mod stats;
 pub mod stdio;

@@ -1,10 +1,9 @@
 //! JSON-RPC lines over a child's stdin and stdout (the stdio transport of every protocol revision).
 //!
-//! Owns the framing, the answers that are waited for, and one writer task. An upstream's noise, oversized or broken
+//! Owns the framing and one writer task; `inbox` knows who waits. An upstream's noise, oversized or broken
 //! lines cost at most their own call; only a dead pipe, a child that stops reading or an endless line end the session.
 
 use std::{
-    collections::VecDeque,
     future::Future,
     io,
     sync::{
@@ -14,10 +13,9 @@ use std::{
     time::Duration,
 };
 
-use indexmap::IndexMap;
 use rmcp::{
     RoleClient,
-    model::{ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    model::{JsonRpcMessage, ServerJsonRpcMessage},
     service::TxJsonRpcMessage,
     transport::Transport,
 };
@@ -30,11 +28,10 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    MAX_FRAME, Method,
-    carrier::{self, Opened},
+    MAX_FRAME,
     framing::{Frame, Framer, Limits},
-    peek,
-    stats::{CloseCause, TransportStats, count},
+    inbox::Inbox,
+    stats::{CloseCause, TransportStats},
 };
 use crate::connector::log::Log;
 
@@ -44,12 +41,6 @@ const LIMITS: Limits = Limits {
     head: 64 * 1024,
     tail: 4 * 1024,
 };
-
-/// A line that is no message may run on for this long before the program is given up.
-const MAX_NOISE: u64 = 64 * 1024 * 1024;
-
-/// A line that began as a message may run on for this long: it costs its call, not the session.
-const MAX_SKIPPED: u64 = 1024 * 1024 * 1024;
 
 /// How long the child may leave its input unread while something is to be written.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
@@ -86,10 +77,8 @@ pub struct StdioTransport<R> {
     stdout: R,
     chunk: Box<[u8]>,
     framer: Framer,
-    skipped: Skipped,
-    ready: VecDeque<ServerJsonRpcMessage>,
+    inbox: Inbox,
     ended: bool,
-    waiting: Waiting,
     outgoing: Outgoing,
     writer: Option<JoinHandle<()>>,
     /// Cancelled when the child's input is beyond use.
@@ -98,18 +87,6 @@ pub struct StdioTransport<R> {
     input_done: CancellationToken,
     _input_closer: DropGuard,
     stats: Arc<TransportStats>,
-    log: Log,
-}
-
-/// What is known about the oversized line that is being skipped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Skipped {
-    /// Its call is failed already, or it is nobody's answer.
-    Settled,
-    /// It began as a message; whose it is may show at its end.
-    Unknown,
-    /// It is no message.
-    Noise,
 }
 
 impl<R: AsyncRead + Send + Unpin + 'static> StdioTransport<R> {
@@ -135,10 +112,8 @@ impl<R: AsyncRead + Send + Unpin + 'static> StdioTransport<R> {
             stdout,
             chunk: vec![0; CHUNK].into_boxed_slice(),
             framer: Framer::new(LIMITS),
-            skipped: Skipped::Settled,
-            ready: VecDeque::new(),
+            inbox: Inbox::new(stats.clone(), log, "[stdout]"),
             ended: false,
-            waiting: Waiting::default(),
             outgoing: Outgoing { sender, queued_bytes },
             writer: Some(tokio::spawn(writer.run())),
             broken,
@@ -146,7 +121,6 @@ impl<R: AsyncRead + Send + Unpin + 'static> StdioTransport<R> {
             _input_closer: input_done.clone().drop_guard(),
             input_done,
             stats: stats.clone(),
-            log,
         };
         (transport, stats)
     }
@@ -158,126 +132,15 @@ impl<R: AsyncRead + Send + Unpin + 'static> StdioTransport<R> {
 
     fn take(&mut self, frame: Frame) {
         match frame {
-            Frame::Line(line) => self.take_line(&line),
-            Frame::TooLong { head } => {
-                count(&self.stats.oversized);
-                self.skipped = self.begin_skipping(&head);
-            }
-            Frame::SkippedEnd { tail } => {
-                if self.skipped == Skipped::Unknown {
-                    let id = peek::tail(&tail).and_then(|id| self.waiting.answered(&id));
-                    if let Some(id) = id.or_else(|| self.waiting.oldest()) {
-                        self.fail_oversized(id);
-                    }
-                }
-                self.skipped = Skipped::Settled;
-            }
+            Frame::Line(line) => self.inbox.take(&line),
+            Frame::TooLong { head } => self.inbox.begin_skipping(&head),
+            Frame::SkippedEnd { tail } => self.inbox.end_skipping(&tail),
         }
-    }
-
-    fn begin_skipping(&mut self, head: &[u8]) -> Skipped {
-        let seen = peek::head(head);
-        if !seen.json {
-            self.noise(head);
-            return Skipped::Noise;
-        }
-        if seen.method {
-            self.log
-                .line("[stdout] a message of the program over 16 MiB was skipped");
-            return Skipped::Settled;
-        }
-        let Some(id) = seen.id else {
-            return Skipped::Unknown;
-        };
-        match self.waiting.answered(&id) {
-            Some(id) => self.fail_oversized(id),
-            None => count(&self.stats.stray),
-        }
-        Skipped::Settled
-    }
-
-    fn fail_oversized(&mut self, id: RequestId) {
-        self.waiting.forget(&id);
-        self.log
-            .line("[stdout] an answer over 16 MiB was skipped, its call failed");
-        let error = carrier::frame_too_large(MAX_FRAME);
-        self.ready.push_back(ServerJsonRpcMessage::error(error, Some(id)));
-    }
-
-    fn take_line(&mut self, line: &[u8]) {
-        let text = String::from_utf8_lossy(line);
-        let text = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\0' || c == '\u{feff}');
-        if text.is_empty() {
-            return;
-        }
-        for message in carrier::messages(text) {
-            self.take_message(message);
-        }
-    }
-
-    fn take_message(&mut self, message: &str) {
-        match carrier::open(message) {
-            Opened::Call(call) => self.ready.push_back(*call),
-            Opened::Response { id, result } => match self.settle(&id) {
-                Some((id, method)) => self.ready.push_back(carrier::carry(method, id, result)),
-                None => count(&self.stats.stray),
-            },
-            Opened::Error { id: Some(id), error } => match self.settle(&id) {
-                Some((id, _)) => self.ready.push_back(ServerJsonRpcMessage::error(error, Some(id))),
-                None => count(&self.stats.stray),
-            },
-            Opened::Error { id: None, error } => match self.waiting.only() {
-                Some(id) => {
-                    self.waiting.forget(&id);
-                    self.ready.push_back(ServerJsonRpcMessage::error(error, Some(id)));
-                }
-                None => {
-                    count(&self.stats.unaddressed);
-                    self.log.line(&format!("[stdout] {}", error.message));
-                }
-            },
-            Opened::Ambiguous => {
-                count(&self.stats.ambiguous);
-                self.log
-                    .line("[stdout] an answer with both a result and an error was dropped");
-            }
-            Opened::Noise => self.take_noise(message),
-        }
-    }
-
-    /// A broken answer would leave its caller waiting for nothing, so one whose call can be told fails it.
-    fn take_noise(&mut self, message: &str) {
-        let head = peek::head(message.as_bytes());
-        let owner = head.id.filter(|_| head.jsonrpc && !head.method);
-        match owner.and_then(|id| self.settle(&id)) {
-            Some((id, _)) => {
-                count(&self.stats.broken);
-                let error = carrier::broken_answer("it is not valid JSON");
-                self.ready.push_back(ServerJsonRpcMessage::error(error, Some(id)));
-                self.log.line(&format!("[stdout] {message}"));
-            }
-            None => self.noise(message.as_bytes()),
-        }
-    }
-
-    fn noise(&self, bytes: &[u8]) {
-        count(&self.stats.noise);
-        self.log.line(&format!("[stdout] {}", String::from_utf8_lossy(bytes)));
-    }
-
-    fn settle(&mut self, id: &RequestId) -> Option<(RequestId, Method)> {
-        let id = self.waiting.answered(id)?;
-        let method = self.waiting.forget(&id)?;
-        Some((id, method))
     }
 
     /// True when a line has run on for too long.
     fn is_flooded(&self) -> bool {
-        let bound = match self.skipped {
-            Skipped::Noise => MAX_NOISE,
-            Skipped::Settled | Skipped::Unknown => MAX_SKIPPED,
-        };
-        self.framer.skipped() > bound
+        self.framer.skipped() > self.inbox.longest_skip()
     }
 
     /// One read; safe to drop at any await.
@@ -317,12 +180,12 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleClient> for StdioTrans
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), StdioError>> + Send + 'static {
-        self.waiting.note(&item);
+        self.inbox.note(&item);
         let queued = serde_json::to_vec(&item)
             .map_err(StdioError::from)
             .and_then(|line| self.outgoing.queue(line));
         if let (Err(_), JsonRpcMessage::Request(request)) = (&queued, &item) {
-            self.waiting.forget(&request.id);
+            self.inbox.unsent(&request.id);
         }
         async move {
             match queued {
@@ -335,7 +198,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleClient> for StdioTrans
     /// Safe to drop at any time: what was read stays for the next call.
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            if let Some(message) = self.ready.pop_front() {
+            if let Some(message) = self.inbox.next() {
                 return Some(message);
             }
             if self.ended {
@@ -360,69 +223,6 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleClient> for StdioTrans
             let _ = writer.await;
         }
         Ok(())
-    }
-}
-
-/// The requests that the upstream owes an answer.
-#[derive(Debug, Default)]
-struct Waiting {
-    /// Oldest first.
-    calls: IndexMap<RequestId, Method>,
-    /// Open subscriptions: answered when they end, so never the one that an unnamed failure means.
-    subscriptions: IndexMap<RequestId, Method>,
-}
-
-impl Waiting {
-    fn note(&mut self, item: &TxJsonRpcMessage<RoleClient>) {
-        match item {
-            JsonRpcMessage::Request(request) => {
-                let method = request.request.method();
-                if method == "initialize" {
-                    // The SDK gave up its probe; a late answer to it would break the handshake.
-                    self.calls.clear();
-                }
-                let list = match method {
-                    "subscriptions/listen" => &mut self.subscriptions,
-                    _ => &mut self.calls,
-                };
-                list.insert(request.id.clone(), Method::of(method));
-            }
-            JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    self.forget(id);
-                }
-            }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
-        }
-    }
-
-    /// Our id for an upstream's spelling of it, if it waits. Some answer `"5"` to `5`.
-    fn answered(&self, id: &RequestId) -> Option<RequestId> {
-        let known = |id: &RequestId| self.calls.contains_key(id) || self.subscriptions.contains_key(id);
-        if known(id) {
-            return Some(id.clone());
-        }
-        let RequestId::String(text) = id else {
-            return None;
-        };
-        let number = RequestId::Number(text.parse().ok()?);
-        known(&number).then_some(number)
-    }
-
-    fn forget(&mut self, id: &RequestId) -> Option<Method> {
-        self.calls
-            .shift_remove(id)
-            .or_else(|| self.subscriptions.shift_remove(id))
-    }
-
-    fn oldest(&self) -> Option<RequestId> {
-        self.calls.keys().next().cloned()
-    }
-
-    fn only(&self) -> Option<RequestId> {
-        (self.calls.len() == 1).then(|| self.oldest()).flatten()
     }
 }
 

@@ -12,7 +12,7 @@ use super::*;
 use crate::connector::{
     log::LogWriter,
     process::{Command, Ended, How, Spawner},
-    transport::{BROKEN_ANSWER, Counts, FRAME_TOO_LARGE, carrier::raw_of},
+    transport::{BROKEN_ANSWER, Counts, FRAME_TOO_LARGE, carrier::raw_of, inbox::MAX_NOISE},
 };
 
 /// A transport whose other ends the test holds.
