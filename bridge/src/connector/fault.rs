@@ -10,7 +10,7 @@ use rmcp::{
     },
 };
 
-use super::{episode, state::Cause};
+use super::{episode, state::Cause, transport::OpenError};
 
 /// Longest piece of an upstream's own words inside one of our sentences, in characters.
 const OWN_WORDS: usize = 300;
@@ -66,6 +66,7 @@ pub fn may_be_legacy(error: &ClientInitializeError) -> bool {
         ClientInitializeError::LegacyFallbackFailed { .. }
         | ClientInitializeError::Cancelled
         | ClientInitializeError::NoCompatibleProtocolVersion { .. } => false,
+        ClientInitializeError::TransportError { error, .. } if broke_off(error) => true,
         ClientInitializeError::TransportError { error, .. } => match cause_of_transport_error(error) {
             Cause::SignIn | Cause::Network(_) => false,
             Cause::HttpStatus { status, .. } => status != 429,
@@ -81,6 +82,39 @@ pub fn may_be_legacy(error: &ClientInitializeError) -> bool {
         },
         _ => true,
     }
+}
+
+/// True when a server was reached and broke the connection off instead of answering.
+fn broke_off(error: &DynamicTransportError) -> bool {
+    match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::Client(error)) => error.is_request() && !error.is_connect() && !error.is_timeout(),
+        _ => false,
+    }
+}
+
+/// Why the old transport's stream was not opened.
+pub fn cause_of_open_error(error: &OpenError) -> Cause {
+    match error {
+        OpenError::Http(StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_)) => {
+            Cause::SignIn
+        }
+        OpenError::Http(StreamableHttpError::ServerDoesNotSupportSse) => Cause::HttpStatus {
+            status: 405,
+            retry_after: None,
+        },
+        OpenError::Http(StreamableHttpError::UnexpectedContentType(found)) => Cause::Protocol(format!(
+            "it answered with {} instead of a stream of events",
+            kind_of(found.as_deref())
+        )),
+        OpenError::Http(other) => {
+            cause_of_http_error(other).unwrap_or_else(|| Cause::Network(short(&other.to_string())))
+        }
+        OpenError::NoEndpoint | OpenError::Closed | OpenError::Endpoint(_) => Cause::Protocol(error.to_string()),
+    }
+}
+
+fn kind_of(found: Option<&str>) -> String {
+    found.map_or_else(|| "nothing readable".to_owned(), short)
 }
 
 /// Why a request had no answer.
@@ -125,12 +159,25 @@ fn cause_of_http_error(error: &StreamableHttpError<reqwest::Error>) -> Option<Ca
                 None => Cause::Protocol(short(text)),
             }
         }
-        StreamableHttpError::UnexpectedContentType(found) => {
-            let found = found.as_deref().map_or_else(|| "nothing readable".to_owned(), short);
-            Cause::Protocol(format!("it answered with {found} instead of JSON"))
-        }
+        StreamableHttpError::UnexpectedContentType(found) => Cause::Protocol(format!(
+            "it answered with {} instead of JSON",
+            kind_of(found.as_deref())
+        )),
         StreamableHttpError::Client(error) => Cause::Network(words_of(error)),
         StreamableHttpError::SessionExpired => Cause::Network("the server forgot the session".to_owned()),
+        StreamableHttpError::SessionRecoveryTimeout => {
+            Cause::Network("the server forgot the session and opened no new one in time".to_owned())
+        }
+        StreamableHttpError::ReinitializationFailed(error) => Cause::Network(format!(
+            "the server forgot the session and refused a new one ({})",
+            short(&error.message)
+        )),
+        StreamableHttpError::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+            Cause::Network("the server did not begin to answer within the time allowed".to_owned())
+        }
+        StreamableHttpError::ControlRequestTimeout => {
+            Cause::Network("the server did not take a message within the time allowed".to_owned())
+        }
         StreamableHttpError::TransportChannelClosed => Cause::Network("the connection closed".to_owned()),
         _ => return None,
     })

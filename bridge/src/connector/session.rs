@@ -44,7 +44,7 @@ pub struct Signals {
     /// The server forgot the session and gave a new one over the same connection.
     pub replaced: Notify,
     /// A stream from the server stands open, over which its silence would go unnoticed.
-    pub stream_open: AtomicBool,
+    pub stream_open: Arc<AtomicBool>,
     progress: Mutex<HashMap<ProgressToken, Arc<Notify>>>,
 }
 

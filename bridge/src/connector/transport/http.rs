@@ -1,108 +1,130 @@
 //! Streamable HTTP under rmcp's worker, with what the SDK's own client loses or leaves hanging.
 //!
-//! Three repairs (each has a test): a 400 with an error that names no request is given its request's id, or is taken
-//! for a lost session when it speaks of one; a 401 without `WWW-Authenticate` is still a 401; an event that cannot be
-//! read fails its call instead of leaving it to wait. Results travel raw (see `carrier`). Redirects stay on their
-//! origin and keep their method; link-local addresses are never contacted.
+//! Repairs (each has a test): a 400 with an error that names no request is given its request's id, or is taken for a
+//! lost session when it speaks of one, and so is an error that says so in a success; a 401 without `WWW-Authenticate`
+//! is still a 401; an event that cannot be read fails its call instead of leaving it to wait; streams are opened again
+//! at a bearable pace. Results travel raw (see `carrier`).
 
-mod address;
-mod events;
+mod answer;
+mod listen;
+mod messages;
+mod sessions;
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use futures::{Stream, StreamExt, stream::BoxStream};
+use futures::{StreamExt, stream, stream::BoxStream};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use rmcp::{
     model::{
-        ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
+        ServerJsonRpcMessage,
     },
     transport::streamable_http_client::{
-        AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
-        StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
+        SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
     },
 };
 use sse_stream::Sse;
-use url::Url;
+use tokio::sync::Notify;
 
 use self::{
-    address::{PublicResolver, follow_same_origin, link_local_host},
-    events::{EventError, read_events},
+    answer::Answer,
+    listen::{Ask, listen},
+    messages::{Messages, is_session_unknown, names_session, unreadable},
+    sessions::Sessions,
 };
-use super::carrier::{self, Method, Opened};
+use super::{
+    Method, carrier,
+    events::read_events,
+    watch::Watch,
+    web::{
+        ContentKind, CustomHeaders, Error, Web, Whole, content_kind, header_text, overloaded, plain_refusal,
+        read_refusal, read_whole,
+    },
+};
 
-/// Until a TCP and TLS connection stands.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Shorter than the five seconds after which common servers drop an idle connection, so that a request rarely meets a
-/// connection that is being closed.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
-/// A diagnostic is read this far and no further.
-const ERROR_BODY_LIMIT: usize = 64 * 1024;
 const SESSION_HEADER: &str = "mcp-session-id";
-const LAST_EVENT_HEADER: &str = "last-event-id";
 
-type Error = StreamableHttpError<reqwest::Error>;
+/// Statuses with which servers of the old HTTP+SSE transport, and others that are no streamable HTTP at all, refuse a
+/// greeting.
+const UNSUPPORTED: [StatusCode; 6] = [
+    StatusCode::BAD_REQUEST,
+    StatusCode::NOT_FOUND,
+    StatusCode::METHOD_NOT_ALLOWED,
+    StatusCode::NOT_ACCEPTABLE,
+    StatusCode::LENGTH_REQUIRED,
+    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+];
+
+/// Errors that only a server of the modern era makes (2026-07-28): header mismatch, missing capability, unsupported
+/// revision.
+const MODERN_ERRORS: std::ops::RangeInclusive<i32> = -32022..=-32020;
+
 type EventStream = BoxStream<'static, Result<Sse, SseError>>;
 
-/// Why a URL is not contacted.
-#[derive(Debug, thiserror::Error)]
-pub enum HttpClientError {
-    /// Its host is a link-local address.
-    #[error("{0} is a link-local address, which is never contacted")]
-    LinkLocal(String),
-    /// The client could not be built (TLS roots unreadable).
-    #[error("HTTPS cannot be set up on this computer: {0}")]
-    Setup(#[source] reqwest::Error),
-}
-
-/// One upstream's HTTP side; clones share connections.
+/// One transport's HTTP side; clones share everything.
 #[derive(Clone)]
 pub struct HttpClient {
-    http: reqwest::Client,
-    /// Which method each open request used: a resumed stream may carry the answer to any of them.
-    methods: Arc<Mutex<HashMap<RequestId, Method>>>,
+    web: Web,
+    watch: Watch,
+    greetings: Arc<Greetings>,
+    state: Arc<State>,
+}
+
+/// What one transport has open.
+#[derive(Default)]
+struct State {
+    messages: Messages,
+    sessions: Sessions,
+    /// Set off by each request.
+    used: Notify,
+}
+
+/// Which greetings were refused as something that the server does not know.
+#[derive(Default)]
+struct Greetings {
+    discover: AtomicBool,
+    initialize: AtomicBool,
 }
 
 impl HttpClient {
-    /// Prepares to speak to `url`; contacts nobody yet.
-    ///
-    /// # Errors
-    /// [`HttpClientError`].
-    pub fn new(url: &Url) -> Result<Self, HttpClientError> {
-        if let Some(ip) = link_local_host(url) {
-            return Err(HttpClientError::LinkLocal(ip.to_string()));
+    /// A client for one transport; contacts nobody yet.
+    pub fn new(web: Web, watch: Watch) -> Self {
+        Self {
+            web,
+            watch,
+            greetings: Arc::default(),
+            state: Arc::default(),
         }
-        let http = reqwest::Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .redirect(reqwest::redirect::Policy::custom(follow_same_origin))
-            .dns_resolver(Arc::new(PublicResolver))
-            .no_proxy()
-            .user_agent(concat!("neuron-connect/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(HttpClientError::Setup)?;
-        Ok(Self {
-            http,
-            methods: Arc::default(),
-        })
     }
 
-    fn remember(&self, message: &ClientJsonRpcMessage) -> Option<(RequestId, Method)> {
-        let JsonRpcMessage::Request(request) = message else {
-            return None;
-        };
-        let method = Method::of(request.request.method());
-        let mut methods = self.methods.lock().unwrap_or_else(PoisonError::into_inner);
-        // Answered requests are taken out when their answer passes; this bound only meets servers that never answer.
-        if methods.len() > 4096 {
-            methods.clear();
+    /// A client for another transport to the same upstream: nothing is open yet.
+    pub fn another(&self) -> Self {
+        Self {
+            state: Arc::default(),
+            ..self.clone()
         }
-        methods.insert(request.id.clone(), method);
-        Some((request.id.clone(), method))
+    }
+
+    /// True when the server refused both the modern and the legacy greeting as it would refuse any unknown request, over
+    /// this transport or one that it is [`another`](Self::another) of. It may then be of the time before streamable HTTP.
+    pub fn knows_no_greeting(&self) -> bool {
+        self.greetings.discover.load(Ordering::Relaxed) && self.greetings.initialize.load(Ordering::Relaxed)
+    }
+
+    fn note_unsupported(&self, message: &ClientJsonRpcMessage) {
+        if let JsonRpcMessage::Request(request) = message {
+            match request.request {
+                ClientRequest::DiscoverRequest(_) => self.greetings.discover.store(true, Ordering::Relaxed),
+                ClientRequest::InitializeRequest(_) => self.greetings.initialize.store(true, Ordering::Relaxed),
+                _ => {}
+            }
+        }
     }
 }
 
@@ -115,7 +137,7 @@ impl StreamableHttpClient for HttpClient {
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
+        custom_headers: CustomHeaders,
     ) -> Result<StreamableHttpPostResponse, Error> {
         let limits = StreamableHttpResponseLimits::default();
         self.post_message_with_response_limits(uri, message, session_id, auth_header, custom_headers, limits)
@@ -128,67 +150,29 @@ impl StreamableHttpClient for HttpClient {
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
+        custom_headers: CustomHeaders,
         limits: StreamableHttpResponseLimits,
     ) -> Result<StreamableHttpPostResponse, Error> {
-        let asked = self.remember(&message);
-        let had_session = session_id.is_some();
-        let request = self
-            .http
-            .post(uri.as_ref())
-            .header(header::ACCEPT, "application/json, text/event-stream")
-            .headers(common_headers(
-                session_id.as_deref(),
-                auth_header.as_deref(),
-                custom_headers,
-            )?)
-            .json(&message);
-        let response = request.send().await.map_err(client_error)?;
-        let status = response.status();
-        refuse_unauthorized(status, response.headers())?;
-        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-            return Ok(StreamableHttpPostResponse::Accepted);
-        }
-        if status == StatusCode::NOT_FOUND && had_session {
+        if self.state.sessions.is_lost(session_id.as_deref()) {
             return Err(StreamableHttpError::SessionExpired);
         }
-        let session = header_text(response.headers(), SESSION_HEADER);
-        let kind = content_kind(response.headers());
-        if !status.is_success() {
-            return self.refused(&message, asked, had_session, status, response).await;
+        let asked = self.state.messages.remember(&message);
+        if asked.is_some() {
+            self.state.used.notify_waiters();
         }
-        let Some((id, method)) = asked else {
-            // Nothing is awaited, so nothing in the body matters.
-            return Ok(StreamableHttpPostResponse::Accepted);
+        let headers = headers(session_id.as_deref(), auth_header.as_deref(), custom_headers)?;
+        let ask = Ask {
+            url: uri,
+            headers,
+            limit: limits.max_sse_event_size,
         };
-        match kind {
-            ContentKind::EventStream => {
-                let events = read_events(response.bytes_stream(), limits.max_sse_event_size);
-                Ok(StreamableHttpPostResponse::Sse(
-                    self.carry_events(events, Some(id)),
-                    session,
-                ))
-            }
-            ContentKind::Json => {
-                let body = match read_whole(response, limits.max_json_response_size).await? {
-                    Whole::Complete(body) => body,
-                    Whole::TooLarge => {
-                        return Ok(StreamableHttpPostResponse::Json(
-                            too_large(id, limits.max_json_response_size),
-                            session,
-                        ));
-                    }
-                };
-                self.forget(&id);
-                let text = String::from_utf8_lossy(&body);
-                let message = carrier::decode(method, text.trim_start_matches('\u{feff}')).map_or_else(
-                    |why| unreadable(id.clone(), &why.to_string()),
-                    |message| with_id(message, &id),
-                );
-                Ok(StreamableHttpPostResponse::Json(message, session))
-            }
-            ContentKind::Other(found) => Err(StreamableHttpError::UnexpectedContentType(found)),
+        let outcome = self
+            .exchange(&message, asked.clone(), session_id.as_deref(), ask, limits)
+            .await;
+        if let (Err(_), Some((id, _))) = (&outcome, &asked) {
+            self.state.messages.forget(id);
         }
+        outcome
     }
 
     async fn delete_session(
@@ -196,18 +180,15 @@ impl StreamableHttpClient for HttpClient {
         uri: Arc<str>,
         session_id: Arc<str>,
         auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
+        custom_headers: CustomHeaders,
     ) -> Result<(), Error> {
-        let request = self.http.delete(uri.as_ref()).headers(common_headers(
-            Some(&session_id),
-            auth_header.as_deref(),
-            custom_headers,
-        )?);
-        let response = request.send().await.map_err(client_error)?;
-        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        let headers = headers(Some(&session_id), auth_header.as_deref(), custom_headers)?;
+        let status = self.web.delete(&uri, headers).await?;
+        // A server may not let clients end sessions, or may have forgotten this one.
+        if status.is_success() || matches!(status, StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND) {
             return Ok(());
         }
-        response.error_for_status().map(drop).map_err(client_error)
+        Err(plain_refusal(status, None))
     }
 
     async fn get_stream(
@@ -216,56 +197,114 @@ impl StreamableHttpClient for HttpClient {
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
         auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
+        custom_headers: CustomHeaders,
     ) -> Result<EventStream, Error> {
         let limit = StreamableHttpResponseLimits::default().max_sse_event_size;
         self.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, custom_headers, limit)
             .await
     }
 
+    /// Only asked for once in a session: the stream opens itself again, and answers are resumed by their own streams.
     async fn get_stream_with_max_sse_event_size(
         &self,
         uri: Arc<str>,
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
         auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
+        custom_headers: CustomHeaders,
         max_sse_event_size: usize,
     ) -> Result<EventStream, Error> {
-        let mut headers = common_headers(session_id.as_deref(), auth_header.as_deref(), custom_headers)?;
-        if let Some(id) = last_event_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
-            headers.insert(HeaderName::from_static(LAST_EVENT_HEADER), id);
-        }
-        let request = self
-            .http
-            .get(uri.as_ref())
-            .header(header::ACCEPT, "text/event-stream")
-            .headers(headers);
-        let response = request.send().await.map_err(client_error)?;
-        let status = response.status();
-        if status == StatusCode::METHOD_NOT_ALLOWED {
-            return Err(StreamableHttpError::ServerDoesNotSupportSse);
-        }
-        refuse_unauthorized(status, response.headers())?;
-        if let Some(error) = overloaded(status, response.headers()) {
-            return Err(error.into());
-        }
-        let response = response.error_for_status().map_err(client_error)?;
-        match content_kind(response.headers()) {
-            ContentKind::EventStream => {
-                Ok(self.carry_events(read_events(response.bytes_stream(), max_sse_event_size), None))
-            }
-            ContentKind::Json => Err(StreamableHttpError::UnexpectedContentType(Some(
-                "application/json".to_owned(),
-            ))),
-            ContentKind::Other(found) => Err(StreamableHttpError::UnexpectedContentType(found)),
-        }
+        let ask = Ask {
+            url: uri,
+            headers: headers(session_id.as_deref(), auth_header.as_deref(), custom_headers)?,
+            limit: max_sse_event_size,
+        };
+        Ok(listen(self.clone(), ask, last_event_id).boxed())
     }
 }
 
 impl HttpClient {
-    fn forget(&self, id: &RequestId) {
-        self.methods.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    async fn exchange(
+        &self,
+        message: &ClientJsonRpcMessage,
+        asked: Option<(RequestId, Method)>,
+        session: Option<&str>,
+        ask: Ask,
+        limits: StreamableHttpResponseLimits,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        let response = self.web.post(&ask.url, ask.headers.clone(), message).await?;
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && session.is_some() {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if !status.is_success() {
+            return self.refused(message, asked, session.is_some(), status, response).await;
+        }
+        if let Some(session) = session.filter(|_| is_initialized(message)) {
+            self.agreed(session);
+        }
+        let Some((id, method)) = asked.filter(|_| !matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT))
+        else {
+            // Nothing is awaited, so nothing in the body matters.
+            return Ok(StreamableHttpPostResponse::Accepted);
+        };
+        let assigned = header_text(response.headers(), SESSION_HEADER);
+        match content_kind(response.headers()) {
+            ContentKind::EventStream => {
+                let events = read_events(response.bytes_stream(), ask.limit).boxed();
+                let answer = Answer::new(self.clone(), ask, id, events);
+                Ok(StreamableHttpPostResponse::Sse(answer.read().boxed(), assigned))
+            }
+            ContentKind::Json => {
+                let limit = limits.max_json_response_size;
+                match read_whole(response, limit).await? {
+                    Whole::Complete(body) => {
+                        let text = String::from_utf8_lossy(&body);
+                        let text = text.trim_start_matches('\u{feff}');
+                        self.json_answer(text, id, method, session.is_some(), assigned)
+                    }
+                    Whole::TooLarge => {
+                        self.state.messages.forget(&id);
+                        let error = ServerJsonRpcMessage::error(carrier::frame_too_large(limit), Some(id));
+                        Ok(StreamableHttpPostResponse::Json(error, assigned))
+                    }
+                }
+            }
+            ContentKind::Other(found) => Err(StreamableHttpError::UnexpectedContentType(found)),
+        }
+    }
+
+    fn json_answer(
+        &self,
+        text: &str,
+        id: RequestId,
+        method: Method,
+        had_session: bool,
+        assigned: Option<String>,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        if text.trim_start().starts_with('[') {
+            let rewritten = self.state.messages.rewrite(Some(&id), text);
+            let events = rewritten.texts.into_iter().map(|text| Ok(Sse::default().data(text)));
+            return Ok(StreamableHttpPostResponse::Sse(stream::iter(events).boxed(), assigned));
+        }
+        self.state.messages.forget(&id);
+        let message = carrier::decode(method, text).map_or_else(
+            |why| unreadable(id.clone(), &why.to_string()),
+            |message| with_id(message, &id),
+        );
+        if let JsonRpcMessage::Error(error) = &message
+            && had_session
+            && is_session_unknown(&error.error)
+        {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        Ok(StreamableHttpPostResponse::Json(message, assigned))
+    }
+
+    fn agreed(&self, session: &str) {
+        if let Some(earlier) = self.state.sessions.agreed(session) {
+            (self.watch.replaced)(&earlier, session);
+        }
     }
 
     /// Makes what it can of a status outside 2xx: an error of the protocol, a lost session, or a plain status.
@@ -283,21 +322,24 @@ impl HttpClient {
         {
             return Err(error.into());
         }
-        let body = match read_whole(response, ERROR_BODY_LIMIT).await? {
-            Whole::Complete(body) => String::from_utf8_lossy(&body).into_owned(),
-            Whole::TooLarge => String::new(),
-        };
         let Some((id, _)) = asked else {
             return Err(plain_refusal(status, retry));
         };
-        self.forget(&id);
+        let body = read_refusal(response).await;
+        self.state.messages.forget(&id);
         if let Ok(JsonRpcMessage::Error(error)) = serde_json::from_str::<ServerJsonRpcMessage>(&body) {
-            let names_session = error.error.message.to_ascii_lowercase().contains("session");
-            if had_session && error.id.is_none() && names_session {
+            let is_nameless = error.id.is_none() && names_session(&error.error);
+            if had_session && (is_nameless || is_session_unknown(&error.error)) {
                 return Err(StreamableHttpError::SessionExpired);
+            }
+            if UNSUPPORTED.contains(&status) && !MODERN_ERRORS.contains(&error.error.code.0) {
+                self.note_unsupported(message);
             }
             let message = ServerJsonRpcMessage::error(error.error, Some(id));
             return Ok(StreamableHttpPostResponse::Json(message, None));
+        }
+        if UNSUPPORTED.contains(&status) {
+            self.note_unsupported(message);
         }
         let is_probe =
             matches!(message, JsonRpcMessage::Request(r) if matches!(r.request, ClientRequest::DiscoverRequest(_)));
@@ -311,68 +353,16 @@ impl HttpClient {
         }
         Err(plain_refusal(status, retry))
     }
-
-    /// Lets results travel raw through rmcp's own parser, and fails the call whose event cannot be read.
-    fn carry_events(
-        &self,
-        events: impl Stream<Item = Result<Sse, EventError>> + Send + 'static,
-        awaited: Option<RequestId>,
-    ) -> EventStream {
-        let methods = self.methods.clone();
-        events
-            .map(move |event| {
-                let mut event = match (event, &awaited) {
-                    (Ok(event), _) => event,
-                    (Err(EventError::TooLarge(limit)), Some(id)) => {
-                        return Ok(Sse::default().data(text_of(&too_large(id.clone(), limit))));
-                    }
-                    (Err(EventError::TooLarge(limit)), None) => {
-                        return Err(SseError::Body(format!("an event is larger than {limit} bytes").into()));
-                    }
-                    (Err(EventError::Stream(error)), _) => return Err(error),
-                };
-                if event.event.as_deref().is_some_and(|name| name != "message") {
-                    return Ok(event);
-                }
-                if let Some(data) = event.data.take().filter(|data| !data.trim().is_empty()) {
-                    event.data = Some(rewrite(&methods, awaited.as_ref(), data));
-                }
-                Ok(event)
-            })
-            .boxed()
-    }
 }
 
-/// Batches are one message per event here: rmcp reads one.
-fn rewrite(methods: &Mutex<HashMap<RequestId, Method>>, awaited: Option<&RequestId>, data: String) -> String {
-    let method = match carrier::open(&data) {
-        Opened::Response { id, .. } | Opened::Error { id: Some(id), .. } => {
-            methods.lock().unwrap_or_else(PoisonError::into_inner).remove(&id)
-        }
-        Opened::Error { id: None, error } => {
-            return awaited.map_or(data, |id| {
-                text_of(&ServerJsonRpcMessage::error(error, Some(id.clone())))
-            });
-        }
-        Opened::Call(_) | Opened::Ambiguous | Opened::Noise => None,
-    };
-    match (carrier::rewrite_event(method, &data), awaited) {
-        (Ok(text), _) => text,
-        (Err(why), Some(id)) => text_of(&unreadable(id.clone(), &why.to_string())),
-        (Err(_), None) => data,
-    }
+fn is_initialized(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, JsonRpcMessage::Notification(n)
+        if matches!(n.notification, ClientNotification::InitializedNotification(_)))
 }
 
-fn text_of(message: &ServerJsonRpcMessage) -> String {
-    serde_json::to_string(message).unwrap_or_default()
-}
-
-fn unreadable(id: RequestId, why: &str) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::error(carrier::broken_answer(why), Some(id))
-}
-
-fn too_large(id: RequestId, limit: usize) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::error(carrier::frame_too_large(limit), Some(id))
+/// Other events (`ping`, `endpoint`, …) are no messages.
+fn is_message(event: &Sse) -> bool {
+    matches!(event.event.as_deref(), None | Some("" | "message"))
 }
 
 /// An error without an id inside a 200 answer belongs to the request it answers.
@@ -388,11 +378,7 @@ fn with_id(message: ServerJsonRpcMessage, id: &RequestId) -> ServerJsonRpcMessag
     }
 }
 
-fn common_headers(
-    session: Option<&str>,
-    bearer: Option<&str>,
-    custom: HashMap<HeaderName, HeaderValue>,
-) -> Result<HeaderMap, Error> {
+fn headers(session: Option<&str>, bearer: Option<&str>, custom: CustomHeaders) -> Result<HeaderMap, Error> {
     let mut headers: HeaderMap = custom.into_iter().collect();
     if let Some(session) = session {
         let value = HeaderValue::from_str(session).map_err(|_| {
@@ -409,140 +395,5 @@ fn common_headers(
     Ok(headers)
 }
 
-fn refuse_unauthorized(status: StatusCode, headers: &HeaderMap) -> Result<(), Error> {
-    let challenge = headers
-        .get(header::WWW_AUTHENTICATE)
-        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-    match (status, challenge) {
-        (StatusCode::UNAUTHORIZED, challenge) => Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(
-            challenge.unwrap_or_default(),
-        ))),
-        (StatusCode::FORBIDDEN, Some(challenge)) => Err(StreamableHttpError::InsufficientScope(
-            InsufficientScopeError::new(challenge, None),
-        )),
-        _ => Ok(()),
-    }
-}
-
-fn overloaded(status: StatusCode, headers: &HeaderMap) -> Option<HttpStatusError> {
-    (status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error()).then(|| {
-        HttpStatusError::new(
-            status.as_u16(),
-            header_text(headers, "retry-after").filter(|v| v.len() <= 64),
-        )
-    })
-}
-
-fn plain_refusal(status: StatusCode, retry: Option<HttpStatusError>) -> Error {
-    match retry {
-        Some(error) => error.into(),
-        None => StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {}", status.as_u16()))),
-    }
-}
-
-fn header_text(headers: &HeaderMap, name: &str) -> Option<String> {
-    headers
-        .get(name)
-        .and_then(|value| value.to_str().ok())
-        .map(str::to_owned)
-}
-
-/// The SDK logs errors, and a URL's query may be secret.
-fn client_error(error: reqwest::Error) -> Error {
-    StreamableHttpError::Client(error.without_url())
-}
-
-enum ContentKind {
-    Json,
-    EventStream,
-    Other(Option<String>),
-}
-
-fn content_kind(headers: &HeaderMap) -> ContentKind {
-    let Some(value) = headers.get(header::CONTENT_TYPE) else {
-        return ContentKind::Other(None);
-    };
-    let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
-    let essence = text.split(';').next().unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case("application/json") {
-        ContentKind::Json
-    } else if essence.eq_ignore_ascii_case("text/event-stream") {
-        ContentKind::EventStream
-    } else {
-        ContentKind::Other(Some(text))
-    }
-}
-
-enum Whole {
-    Complete(Vec<u8>),
-    TooLarge,
-}
-
-async fn read_whole(response: reqwest::Response, limit: usize) -> Result<Whole, Error> {
-    if response.content_length().is_some_and(|length| length > limit as u64) {
-        return Ok(Whole::TooLarge);
-    }
-    let mut body = Vec::new();
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(client_error)?;
-        if chunk.len() > limit - body.len() {
-            return Ok(Whole::TooLarge);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(Whole::Complete(body))
-}
-
 #[cfg(test)]
-mod tests {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    use super::*;
-
-    #[test]
-    fn link_local_hosts_are_refused_before_anything_is_sent() {
-        for url in [
-            "http://169.254.169.254/latest",
-            "http://[fe80::1]/mcp",
-            "http://[::ffff:169.254.1.1]/",
-        ] {
-            assert!(HttpClient::new(&Url::parse(url).unwrap()).is_err(), "{url}");
-        }
-        for url in ["http://127.0.0.1:9/mcp", "https://example.com/mcp", "http://[::1]:1/"] {
-            assert!(HttpClient::new(&Url::parse(url).unwrap()).is_ok(), "{url}");
-        }
-    }
-
-    #[tokio::test]
-    async fn no_error_names_the_address_whose_query_may_be_secret() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = tokio::spawn(async move {
-            loop {
-                let (mut stream, _) = listener.accept().await.unwrap();
-                let mut head = [0; 4096];
-                let _ = stream.read(&mut head).await.unwrap();
-                let refusal = b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-                stream.write_all(refusal).await.unwrap();
-            }
-        });
-        let url = format!("http://{address}/mcp?key=SENTINEL");
-        let client = HttpClient::new(&Url::parse(&url).unwrap()).unwrap();
-        let ask = async |uri: &str| {
-            let deleted = client
-                .delete_session(uri.into(), "s".into(), None, HashMap::new())
-                .await;
-            let streamed = client.get_stream(uri.into(), None, None, None, HashMap::new()).await;
-            [deleted.unwrap_err(), streamed.err().unwrap()]
-        };
-        let answered = ask(&url).await;
-        server.abort();
-        let _ = server.await;
-        let unreachable = ask(&url).await;
-        for error in answered.iter().chain(&unreachable) {
-            let told = format!("{error} {error:?}");
-            assert!(!told.contains("SENTINEL"), "{told}");
-        }
-    }
-}
+mod tests;

@@ -1,20 +1,27 @@
 //! Ways to speak to an upstream, under the SDK's service layer.
 //!
-//! `carrier` lets raw results pass through the SDK's types; `stdio` frames messages over a child's pipes; `http` posts them. Nothing
-//! here decides when to connect or what a failure means for the connector.
+//! `carrier` lets raw results pass through the SDK's types; `stdio` frames messages over a child's pipes; `http` posts them;
+//! `sse` is how they were posted before that. Nothing here decides when to connect or what a failure means for the connector.
 
 pub mod carrier;
+mod events;
 mod framing;
 mod http;
 mod inbox;
 mod peek;
+mod sse;
 mod stats;
 pub mod stdio;
+mod watch;
+mod web;
 
 pub use carrier::Method;
-pub use http::{HttpClient, HttpClientError};
+pub use http::HttpClient;
+pub use sse::{EndCause, EndpointError, OpenError, SseTransport, StreamEnd};
 pub use stats::{CloseCause, Counts, TransportStats};
 pub use stdio::StdioTransport;
+pub use watch::Watch;
+pub use web::{CustomHeaders, Web, WebError};
 
 /// Code of the error answer that a transport makes up when an upstream's answer is over its size bound. Never on the wire.
 pub const FRAME_TOO_LARGE: i32 = -32098;

@@ -1,0 +1,268 @@
+//! What both HTTP transports stand on: which addresses are contacted, what a status means, how much of a body is read.
+//!
+//! Redirects stay on their origin and keep their method; link-local addresses are never contacted; no error names an
+//! address, whose query may be secret.
+
+mod address;
+
+use std::{borrow::Cow, collections::HashMap, io, sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use rmcp::{
+    model::{ClientJsonRpcMessage, JsonRpcMessage},
+    transport::streamable_http_client::{
+        AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
+    },
+};
+use url::Url;
+
+use self::address::{PublicResolver, follow_same_origin, link_local_host};
+
+/// Until a TCP and TLS connection stands.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Shorter than the five seconds after which common servers drop an idle connection, so that a request rarely meets a
+/// connection that is being closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+/// Until a server begins to answer a message that runs no tool. Nothing else works that long before its first byte.
+const HEADERS_TIMEOUT: Duration = Duration::from_secs(60);
+/// Until a refusal's own words have arrived; without them the status alone is told.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
+/// A diagnostic is read this far and no further.
+const ERROR_BODY_LIMIT: usize = 64 * 1024;
+/// Longest `Retry-After` that is looked at.
+const RETRY_AFTER_LIMIT: usize = 64;
+
+pub(super) type Error = StreamableHttpError<reqwest::Error>;
+
+/// Headers as an entry gives them.
+pub type CustomHeaders = HashMap<HeaderName, HeaderValue>;
+
+/// Why a URL is not contacted.
+#[derive(Debug, thiserror::Error)]
+pub enum WebError {
+    /// Its host is a link-local address.
+    #[error("{0} is a link-local address, which is never contacted")]
+    LinkLocal(String),
+    /// The client could not be built (TLS roots unreadable).
+    #[error("HTTPS cannot be set up on this computer: {0}")]
+    Setup(#[source] reqwest::Error),
+}
+
+/// The way to one upstream's address; clones share connections.
+#[derive(Clone)]
+pub struct Web {
+    http: reqwest::Client,
+}
+
+impl Web {
+    /// Prepares to speak to `url`; contacts nobody yet.
+    ///
+    /// # Errors
+    /// [`WebError`].
+    pub fn new(url: &Url) -> Result<Self, WebError> {
+        if let Some(ip) = link_local_host(url) {
+            return Err(WebError::LinkLocal(ip.to_string()));
+        }
+        let http = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .redirect(reqwest::redirect::Policy::custom(follow_same_origin))
+            .dns_resolver(Arc::new(PublicResolver))
+            .no_proxy()
+            .user_agent(concat!("neuron-connect/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(WebError::Setup)?;
+        Ok(Self { http })
+    }
+
+    /// Sends a message; its answer's status and headers. A call's own deadline bounds a call.
+    pub(super) async fn post(
+        &self,
+        url: &str,
+        headers: HeaderMap,
+        message: &ClientJsonRpcMessage,
+    ) -> Result<reqwest::Response, Error> {
+        let request = self
+            .http
+            .post(url)
+            .header(header::ACCEPT, "application/json, text/event-stream")
+            .headers(headers)
+            .json(message)
+            .send();
+        let response = if runs_a_tool(message) {
+            request.await
+        } else {
+            tokio::time::timeout(HEADERS_TIMEOUT, request)
+                .await
+                .map_err(|_elapsed| io::Error::from(io::ErrorKind::TimedOut))?
+        };
+        let response = response.map_err(client_error)?;
+        refuse_unauthorized(response.status(), response.headers())?;
+        Ok(response)
+    }
+
+    /// Asks for a stream of events. Some servers send the headers with the first event only, so the caller knows how
+    /// long it waits.
+    pub(super) async fn get_events(&self, url: &str, headers: HeaderMap) -> Result<reqwest::Response, Error> {
+        let request = self.http.get(url).header(header::ACCEPT, "text/event-stream");
+        let response = request.headers(headers).send().await.map_err(client_error)?;
+        let status = response.status();
+        refuse_unauthorized(status, response.headers())?;
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        if !status.is_success() {
+            return Err(plain_refusal(status, overloaded(status, response.headers())));
+        }
+        match content_kind(response.headers()) {
+            ContentKind::EventStream => Ok(response),
+            ContentKind::Json => Err(StreamableHttpError::UnexpectedContentType(Some(
+                "application/json".to_owned(),
+            ))),
+            ContentKind::Other(found) => Err(StreamableHttpError::UnexpectedContentType(found)),
+        }
+    }
+
+    pub(super) async fn delete(&self, url: &str, headers: HeaderMap) -> Result<StatusCode, Error> {
+        let response = self.http.delete(url).headers(headers).send().await;
+        Ok(response.map_err(client_error)?.status())
+    }
+}
+
+fn runs_a_tool(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, JsonRpcMessage::Request(request) if request.request.method() == "tools/call")
+}
+
+fn refuse_unauthorized(status: StatusCode, headers: &HeaderMap) -> Result<(), Error> {
+    // A server may name several schemes, each in a header of its own.
+    let challenges: Vec<_> = headers
+        .get_all(header::WWW_AUTHENTICATE)
+        .iter()
+        .map(|value| String::from_utf8_lossy(value.as_bytes()))
+        .collect();
+    let challenge = challenges.join(", ");
+    match status {
+        StatusCode::UNAUTHORIZED => Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge))),
+        StatusCode::FORBIDDEN if !challenges.is_empty() => Err(StreamableHttpError::InsufficientScope(
+            InsufficientScopeError::new(challenge, None),
+        )),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn overloaded(status: StatusCode, headers: &HeaderMap) -> Option<HttpStatusError> {
+    (status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error()).then(|| {
+        HttpStatusError::new(
+            status.as_u16(),
+            header_text(headers, "retry-after").filter(|v| v.len() <= RETRY_AFTER_LIMIT),
+        )
+    })
+}
+
+pub(super) fn plain_refusal(status: StatusCode, retry: Option<HttpStatusError>) -> Error {
+    match retry {
+        Some(error) => error.into(),
+        None => StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {}", status.as_u16()))),
+    }
+}
+
+pub(super) fn header_text(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned)
+}
+
+/// The SDK logs errors, and a URL's query may be secret.
+pub(super) fn client_error(error: reqwest::Error) -> Error {
+    StreamableHttpError::Client(error.without_url())
+}
+
+pub(super) enum ContentKind {
+    Json,
+    EventStream,
+    Other(Option<String>),
+}
+
+pub(super) fn content_kind(headers: &HeaderMap) -> ContentKind {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else {
+        return ContentKind::Other(None);
+    };
+    let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let essence = text.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        ContentKind::Json
+    } else if essence.eq_ignore_ascii_case("text/event-stream") {
+        ContentKind::EventStream
+    } else {
+        ContentKind::Other(Some(text))
+    }
+}
+
+pub(super) enum Whole {
+    Complete(Vec<u8>),
+    TooLarge,
+}
+
+/// A body of at most `limit` bytes, counted after decompression.
+pub(super) async fn read_whole(response: reqwest::Response, limit: usize) -> Result<Whole, Error> {
+    if response.content_length().is_some_and(|length| length > limit as u64) {
+        return Ok(Whole::TooLarge);
+    }
+    let mut body = Vec::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(client_error)?;
+        if chunk.len() > limit - body.len() {
+            return Ok(Whole::TooLarge);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Whole::Complete(body))
+}
+
+/// What a refusal says beside its status; empty where that is too long, too slow or cut off.
+pub(super) async fn read_refusal(response: reqwest::Response) -> String {
+    let body = tokio::time::timeout(ERROR_BODY_TIMEOUT, read_whole(response, ERROR_BODY_LIMIT)).await;
+    match body {
+        Ok(Ok(Whole::Complete(body))) => String::from_utf8_lossy(&body).into_owned(),
+        Ok(Ok(Whole::TooLarge) | Err(_)) | Err(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn link_local_hosts_are_refused_before_anything_is_sent() {
+        for url in [
+            "http://169.254.169.254/latest",
+            "http://[fe80::1]/mcp",
+            "http://[::ffff:169.254.1.1]/",
+        ] {
+            assert!(Web::new(&Url::parse(url).unwrap()).is_err(), "{url}");
+        }
+        for url in ["http://127.0.0.1:9/mcp", "https://example.com/mcp", "http://[::1]:1/"] {
+            assert!(Web::new(&Url::parse(url).unwrap()).is_ok(), "{url}");
+        }
+    }
+
+    #[test]
+    fn every_challenge_of_a_401_is_kept_whatever_its_bytes() {
+        let mut headers = HeaderMap::new();
+        headers.append(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=a"));
+        headers.append(
+            header::WWW_AUTHENTICATE,
+            HeaderValue::from_bytes(b"Bearer \xff").unwrap(),
+        );
+        let Err(StreamableHttpError::AuthRequired(asked)) = refuse_unauthorized(StatusCode::UNAUTHORIZED, &headers)
+        else {
+            panic!("a 401 is a sign-in")
+        };
+        assert_eq!(asked.www_authenticate_header, "Basic realm=a, Bearer \u{fffd}");
+        assert!(refuse_unauthorized(StatusCode::UNAUTHORIZED, &HeaderMap::new()).is_err());
+        assert!(refuse_unauthorized(StatusCode::FORBIDDEN, &HeaderMap::new()).is_ok());
+    }
+}
