@@ -120,6 +120,12 @@ impl Seen {
         self.lines().into_iter().filter(is_wanted).collect()
     }
 
+    /// How many HTTP requests of this method came.
+    pub fn requests(&self, method: &str) -> usize {
+        let begin = format!("# {method} ");
+        self.lines().iter().filter(|line| line.starts_with(&begin)).count()
+    }
+
     /// Waits until this many messages with this method have arrived.
     pub fn wait_for(&self, method: &str, count: usize) -> Vec<String> {
         eventually(&format!("{count} × {method} at the upstream"), SOON, || {
@@ -192,7 +198,11 @@ impl HttpFake {
     }
 
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/mcp", self.port)
+        self.url_at("/mcp")
+    }
+
+    pub fn url_at(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
     }
 
     /// The member of `servers`.

@@ -84,42 +84,70 @@ impl Drop for Served {
     }
 }
 
-/// `server-everything` over streamable HTTP; ends with its owner.
+/// How `server-everything` is reached over HTTP.
+#[derive(Debug, Clone, Copy)]
+pub enum Everything {
+    StreamableHttp,
+    Sse,
+}
+
+impl Everything {
+    fn word(self) -> &'static str {
+        match self {
+            Self::StreamableHttp => "streamableHttp",
+            Self::Sse => "sse",
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::StreamableHttp => "/mcp",
+            Self::Sse => "/sse",
+        }
+    }
+}
+
+/// `server-everything` over HTTP; ends with its owner.
 pub struct EverythingOverHttp {
     child: Child,
     pub port: u16,
+    way: Everything,
 }
 
 impl EverythingOverHttp {
     /// # Panics
     /// When it does not start.
-    pub fn start() -> Self {
-        Self::start_at(free_port())
+    pub fn start(way: Everything) -> Self {
+        Self::start_at(free_port(), way)
     }
 
     /// At a given port, to come back where another one was.
     ///
     /// # Panics
     /// When it does not start.
-    pub fn start_at(port: u16) -> Self {
+    pub fn start_at(port: u16, way: Everything) -> Self {
         let child = Command::new(node("mcp-server-everything"))
-            .arg("streamableHttp")
+            .arg(way.word())
             .env("PORT", port.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("node starts");
-        let server = Self { child, port };
+        let server = Self { child, port, way };
         wait::eventually("server-everything listens", SLOW_START, || {
             std::net::TcpStream::connect(("127.0.0.1", server.port)).ok()
         });
         server
     }
 
-    /// The member of `servers`.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}{}", self.port, self.way.path())
+    }
+
+    /// The member of `servers`, its transport left out.
     pub fn entry(&self) -> Value {
-        json!({"transport": "http", "url": format!("http://127.0.0.1:{}/mcp", self.port)})
+        json!({"url": self.url()})
     }
 }
 

@@ -6,7 +6,7 @@ use neuron_tests::{
     daemon::Daemon,
     home::Home,
     process,
-    upstream::{EverythingOverHttp, SLOW_START, Served, free_port, node, python, script},
+    upstream::{Everything, EverythingOverHttp, SLOW_START, Served, free_port, node, python, script},
     wait::eventually,
 };
 use rustix::process::Signal;
@@ -83,7 +83,7 @@ fn a_fastmcp_server_that_was_restarted_is_used_again() {
 
 #[test]
 fn server_everything_that_was_restarted_is_used_again_in_exactly_one_new_session() {
-    let server = EverythingOverHttp::start();
+    let server = EverythingOverHttp::start(Everything::StreamableHttp);
     let port = server.port;
     let home = Home::new();
     let marker = home.path().display().to_string();
@@ -103,7 +103,7 @@ fn server_everything_that_was_restarted_is_used_again_in_exactly_one_new_session
         assert!(sum(id).contains("42"));
     }
     drop(server);
-    let _again = EverythingOverHttp::start_at(port);
+    let _again = EverythingOverHttp::start_at(port, Everything::StreamableHttp);
     for pid in process::with_variable(&format!("OF_TEST={marker}")) {
         process::signal(pid, Signal::KILL);
     }

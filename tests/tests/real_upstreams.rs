@@ -3,7 +3,7 @@
 use neuron_tests::{
     daemon::Daemon,
     home::Home,
-    upstream::{EverythingOverHttp, node, python},
+    upstream::{Everything, EverythingOverHttp, node, python},
     wait::eventually,
 };
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn node_python_and_http_servers_work_at_once() {
     let folder = home.path().join("shared");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("hello.txt"), "from a real file").unwrap();
-    let over_http = EverythingOverHttp::start();
+    let over_http = EverythingOverHttp::start(Everything::StreamableHttp);
     let bridge = Daemon::serving(
         home,
         [

@@ -13,7 +13,7 @@ use neuron_tests::{
     home::Home,
     http::{Address, Answer, Connection},
     process, program,
-    upstream::{EverythingOverHttp, node, python},
+    upstream::{Everything, EverythingOverHttp, node, python},
     wait::{SOON, eventually, eventually_equals},
 };
 use serde_json::{Value, json};
@@ -650,7 +650,7 @@ fn owner(address: &Address, path: &str, body: &Value) -> Value {
 
 #[test]
 fn servers_that_people_run_offer_their_resources_and_prompts() {
-    let over_http = EverythingOverHttp::start();
+    let over_http = EverythingOverHttp::start(Everything::StreamableHttp);
     let bridge = Daemon::serving(
         Home::new(),
         [

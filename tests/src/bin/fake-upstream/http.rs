@@ -1,13 +1,14 @@
-//! The same server at `http://127.0.0.1:<port>/mcp`, with everything that may go wrong on the way.
+//! The same server over HTTP at any path of a port, with everything that may go wrong on the way.
 
 use std::{
-    collections::HashSet,
-    convert::Infallible,
+    collections::{HashMap, HashSet},
+    io,
     process::ExitCode,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
-use futures::{StreamExt, stream};
+use futures::{Stream, StreamExt, stream};
 use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -17,15 +18,20 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 
 use crate::{
-    options::{Era, Forgotten, Kind, Options, Refusal},
+    gzip, old_sse,
+    options::{Era, Forgotten, Get, Kind, Options, Refusal},
     protocol::{Message, Reply, Server},
 };
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+pub(crate) type Answer = Response<BoxBody<Bytes, io::Error>>;
 
-struct Site {
-    server: Server,
+/// How long a stream stays open that idles out.
+const IDLE: Duration = Duration::from_millis(200);
+
+pub(crate) struct Site {
+    pub(crate) server: Server,
     state: Mutex<State>,
+    pub(crate) old: old_sse::Streams,
 }
 
 #[derive(Default)]
@@ -34,6 +40,8 @@ struct State {
     opened: usize,
     calls: usize,
     refused: usize,
+    /// Answers that wait behind the event with this id.
+    resumable: HashMap<String, String>,
 }
 
 /// Prints the port as the first line, then serves until it is killed.
@@ -46,6 +54,7 @@ pub(crate) fn serve(port: u16, options: Options) -> ExitCode {
     let site = Arc::new(Site {
         server: Server::new(options),
         state: Mutex::default(),
+        old: old_sse::Streams::default(),
     });
     runtime.block_on(async move {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", port))
@@ -68,42 +77,74 @@ pub(crate) fn serve(port: u16, options: Options) -> ExitCode {
     })
 }
 
-async fn respond(site: Arc<Site>, request: Request<Incoming>) -> Result<Answer, Infallible> {
+/// An error ends the connection without an answer.
+async fn respond(site: Arc<Site>, request: Request<Incoming>) -> io::Result<Answer> {
     let (head, body) = request.into_parts();
     let session = head
         .headers
         .get("mcp-session-id")
         .and_then(|v| v.to_str().ok())
         .map(ToOwned::to_owned);
+    let last_event_id = header(&head.headers, "last-event-id");
     site.server.record.note(&format!(
         "{} {} session={} last-event-id={} authorization={}",
         head.method,
         head.uri,
         session.as_deref().unwrap_or("-"),
-        header(&head.headers, "last-event-id"),
+        last_event_id,
         header(&head.headers, "authorization"),
     ));
     let Ok(body) = body.collect().await else {
         return Ok(plain(StatusCode::BAD_REQUEST, "text/plain", "half a body"));
     };
     let body = body.to_bytes();
-    Ok(match head.method {
+    match head.method {
         Method::POST => {
             site.server.record.line(&body);
             let text = String::from_utf8_lossy(&body).into_owned();
             // Tools may sleep; they do so off the reactor.
-            tokio::task::spawn_blocking(move || post(&site, session.as_deref(), &text))
-                .await
-                .unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", "the fake broke"))
+            tokio::task::spawn_blocking(move || match site.server.options.old_sse {
+                Some(status) => old_sse::message(&site, &head.uri, &text, status),
+                None => post(&site, session.as_deref(), &text),
+            })
+            .await
+            .unwrap_or_else(|_| Ok(plain(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", "the fake broke")))
         }
-        Method::GET if site.server.options.get_stream => events(vec![], Ending::Open),
+        Method::GET => {
+            let waiting = site.lock().resumable.remove(&last_event_id);
+            Ok(match waiting {
+                Some(answer) => events(vec![answer], Ending::Closed),
+                None if site.server.options.old_sse.is_some() => old_sse::stream(&site),
+                None => get(site.server.options.get),
+            })
+        }
         Method::DELETE => {
-            let mut state = site.state.lock().expect("no holder panics");
-            state.sessions.remove(&session.unwrap_or_default());
-            plain(StatusCode::OK, "text/plain", "")
+            site.lock().sessions.remove(&session.unwrap_or_default());
+            Ok(plain(StatusCode::OK, "text/plain", ""))
         }
-        _ => plain(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "no stream here"),
-    })
+        _ => Ok(no_stream()),
+    }
+}
+
+impl Site {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().expect("no holder panics")
+    }
+}
+
+fn get(what: Get) -> Answer {
+    match what {
+        Get::NotAllowed => no_stream(),
+        Get::Refused => plain(StatusCode::BAD_REQUEST, "text/plain", "no"),
+        Get::Open => events(vec![], Ending::Open),
+        Get::Closes => events(vec![], Ending::Closed),
+        Get::Resets => events(vec![], Ending::Reset),
+        Get::IdlesOut => events(vec![], Ending::After(IDLE)),
+    }
+}
+
+fn no_stream() -> Answer {
+    plain(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "no stream here")
 }
 
 fn header(headers: &hyper::HeaderMap, name: &str) -> String {
@@ -113,9 +154,9 @@ fn header(headers: &hyper::HeaderMap, name: &str) -> String {
     }
 }
 
-fn post(site: &Site, session: Option<&str>, text: &str) -> Answer {
+fn post(site: &Site, session: Option<&str>, text: &str) -> io::Result<Answer> {
     let Ok(message) = serde_json::from_str::<Message<'_>>(text) else {
-        return plain(StatusCode::BAD_REQUEST, "text/plain", "no message");
+        return Ok(plain(StatusCode::BAD_REQUEST, "text/plain", "no message"));
     };
     let method = message.method.as_deref().unwrap_or_default();
     if let Some(refused) = refuse(site, method, &message) {
@@ -125,17 +166,26 @@ fn post(site: &Site, session: Option<&str>, text: &str) -> Answer {
     let owns_by_session = options.forget_after.is_some() || options.kind == Kind::Sandbox;
     let with_sessions = options.era != Era::Modern && owns_by_session;
     if with_sessions && !matches!(method, "initialize" | "server/discover") && !knows(site, session, method) {
-        return match options.forgotten {
+        return Ok(match options.forgotten {
             Forgotten::NotFound => plain(StatusCode::NOT_FOUND, "text/plain", "no such session"),
             Forgotten::IdlessBadRequest => plain(
                 StatusCode::BAD_REQUEST,
                 "application/json",
                 r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,
             ),
-        };
+            Forgotten::Error => {
+                let id = message.id.map_or("null", |id| id.get());
+                let error =
+                    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32001,"message":"Session not found"}}}}"#);
+                match options.sse {
+                    true => events(vec![error], Ending::Closed),
+                    false => plain(StatusCode::OK, "application/json", &error),
+                }
+            }
+        });
     }
     let Some(id) = message.id else {
-        return plain(StatusCode::ACCEPTED, "text/plain", "");
+        return Ok(plain(StatusCode::ACCEPTED, "text/plain", ""));
     };
     let mut notifications = Vec::new();
     let reply = site
@@ -144,10 +194,10 @@ fn post(site: &Site, session: Option<&str>, text: &str) -> Answer {
             notifications.push(line)
         });
     let Some(line) = reply.render(id) else {
-        return match reply {
+        return Ok(match reply {
             Reply::Close => plain(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", "closed"),
             _ => events(vec![], Ending::Open),
-        };
+        });
     };
     let mut answer = if options.sse {
         notifications.push(line);
@@ -158,13 +208,13 @@ fn post(site: &Site, session: Option<&str>, text: &str) -> Answer {
     if with_sessions && method == "initialize" {
         let mut state = site.state.lock().expect("no holder panics");
         state.opened += 1;
-        let name = format!("session-{}", state.opened);
+        let name = format!("session-{}-{}", std::process::id(), state.opened);
         answer
             .headers_mut()
             .insert("mcp-session-id", name.parse().expect("a header value"));
         state.sessions.insert(name);
     }
-    answer
+    Ok(answer)
 }
 
 /// Whether the session is known; counts calls and forgets everybody when their time has come.
@@ -179,7 +229,8 @@ fn knows(site: &Site, session: Option<&str>, method: &str) -> bool {
     session.is_some_and(|session| state.sessions.contains(session))
 }
 
-fn refuse(site: &Site, method: &str, message: &Message<'_>) -> Option<Answer> {
+/// Whether this request is one of those to be refused, and how; counts it.
+pub(crate) fn refusal<'s>(site: &'s Site, method: &str) -> Option<&'s Refusal> {
     let options = &site.server.options;
     let refusal = options.refusal.as_ref()?;
     if options.refuse_method.as_deref().is_some_and(|only| only != method) {
@@ -192,7 +243,11 @@ fn refuse(site: &Site, method: &str, message: &Message<'_>) -> Option<Answer> {
         }
         state.refused += 1;
     }
-    Some(match refusal {
+    Some(refusal)
+}
+
+fn refuse(site: &Site, method: &str, message: &Message<'_>) -> Option<io::Result<Answer>> {
+    Some(Ok(match refusal(site, method)? {
         Refusal::Status { status, retry_after } => {
             let status = StatusCode::from_u16(*status).expect("a status");
             let mut answer = plain(status, "text/plain", "SECRET-BODY of the upstream");
@@ -233,11 +288,61 @@ fn refuse(site: &Site, method: &str, message: &Message<'_>) -> Option<Answer> {
             }
             answer
         }
-    })
+        Refusal::OddUnauthorized => {
+            let mut answer = plain(StatusCode::UNAUTHORIZED, "image/png", "who are you");
+            for challenge in [b"Basic realm=\"x\"".as_slice(), b"Bearer realm=\"\xff\xfe\"".as_slice()] {
+                let value = hyper::header::HeaderValue::from_bytes(challenge).expect("a header value");
+                answer.headers_mut().append("www-authenticate", value);
+            }
+            answer
+        }
+        Refusal::Close => return Some(Err(io::ErrorKind::ConnectionAborted.into())),
+        Refusal::EndlessHeaders => {
+            let mut answer = plain(StatusCode::OK, "application/json", "{}");
+            for n in 0..10_000 {
+                let name = hyper::header::HeaderName::try_from(format!("x-{n}")).expect("a header name");
+                let value = "y".repeat(200).parse().expect("a header value");
+                answer.headers_mut().insert(name, value);
+            }
+            answer
+        }
+        Refusal::GzipBomb => {
+            let body = gzip::bomb(64 * 1024 * 1024);
+            let mut answer = Response::new(Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed());
+            for (name, value) in [("content-type", "application/json"), ("content-encoding", "gzip")] {
+                answer
+                    .headers_mut()
+                    .insert(name, value.parse().expect("a header value"));
+            }
+            answer
+        }
+        Refusal::Stall => events(vec![], Ending::Open),
+        Refusal::Unanswered => {
+            let _ = carry_out(site, method, message);
+            events(vec![], Ending::Closed)
+        }
+        Refusal::Resumable => {
+            let answer = carry_out(site, method, message).unwrap_or_default();
+            let mut state = site.lock();
+            let name = format!("event-{}", state.resumable.len());
+            state.resumable.insert(name.clone(), answer);
+            raw_events(vec![format!("id: {name}\nretry: 150\ndata: \n\n")], Ending::Reset)
+        }
+    }))
 }
 
-fn plain(status: StatusCode, content_type: &str, body: &str) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::copy_from_slice(body.as_bytes())).boxed());
+/// Does what is asked; the answer as one line.
+pub(crate) fn carry_out(site: &Site, method: &str, message: &Message<'_>) -> Option<String> {
+    let reply = site.server.answer("", method, message.params, &mut |_| {});
+    reply.render(message.id?)
+}
+
+pub(crate) fn plain(status: StatusCode, content_type: &str, body: &str) -> Answer {
+    let mut answer = Response::new(
+        Full::new(Bytes::copy_from_slice(body.as_bytes()))
+            .map_err(|never| match never {})
+            .boxed(),
+    );
     *answer.status_mut() = status;
     answer
         .headers_mut()
@@ -249,18 +354,42 @@ enum Ending {
     Closed,
     /// The stream stays open without another event.
     Open,
+    /// The connection breaks off.
+    Reset,
+    /// The stream closes in order after this time.
+    After(Duration),
 }
 
 fn events(lines: Vec<String>, ending: Ending) -> Answer {
     let frames = lines
         .into_iter()
-        .map(|line| Ok(Frame::data(Bytes::from(format!("event: message\ndata: {line}\n\n")))));
-    let frames = stream::iter(frames);
-    let body = match ending {
-        Ending::Closed => BodyExt::boxed(StreamBody::new(frames)),
-        Ending::Open => BodyExt::boxed(StreamBody::new(frames.chain(stream::pending()))),
-    };
-    let mut answer = Response::new(body);
+        .map(|line| format!("event: message\ndata: {line}\n\n"))
+        .collect();
+    raw_events(frames, ending)
+}
+
+fn raw_events(frames: Vec<String>, ending: Ending) -> Answer {
+    let frames = stream::iter(frames.into_iter().map(|frame| Ok(Frame::data(Bytes::from(frame)))));
+    let last = stream::once(async move {
+        match ending {
+            Ending::Closed => None,
+            Ending::Open => std::future::pending().await,
+            Ending::Reset => {
+                // What was said before must have gone out.
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                Some(Err(io::ErrorKind::ConnectionReset.into()))
+            }
+            Ending::After(time) => {
+                tokio::time::sleep(time).await;
+                None
+            }
+        }
+    });
+    event_stream(frames.chain(last.filter_map(std::future::ready)))
+}
+
+pub(crate) fn event_stream(frames: impl Stream<Item = io::Result<Frame<Bytes>>> + Send + Sync + 'static) -> Answer {
+    let mut answer = Response::new(BodyExt::boxed(StreamBody::new(frames)));
     answer
         .headers_mut()
         .insert("content-type", "text/event-stream".parse().expect("a header value"));

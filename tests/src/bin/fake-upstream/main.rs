@@ -1,11 +1,13 @@
-//! An MCP server that behaves as its arguments say, well or badly, over stdio or streamable HTTP.
+//! An MCP server that behaves as its arguments say, well or badly, over stdio or HTTP.
 //!
 //! Speaks raw JSON without any SDK, so that tests see exactly what was sent and can answer what no SDK would.
 //! `fake-upstream [KIND] [--name value]…`; the kinds and names are listed in `options`.
 
 mod answers;
+mod gzip;
 mod http;
 mod offers;
+mod old_sse;
 mod options;
 mod protocol;
 mod record;

@@ -111,6 +111,34 @@ pub(crate) enum Refusal {
     Unauthorized {
         with_header: bool,
     },
+    /// A 401 with two challenges, one of them no text, on a page of another kind.
+    OddUnauthorized,
+    /// The connection ends without an answer.
+    Close,
+    /// An answer whose headers are larger than any client takes.
+    EndlessHeaders,
+    /// A small body that unpacks to 64 MiB.
+    GzipBomb,
+    /// A stream of events that never says anything.
+    Stall,
+    /// The request is carried out, but the stream of its answer ends before it.
+    Unanswered,
+    /// As before, but the answer can be had by going on behind the last event.
+    Resumable,
+}
+
+/// What `GET` gets, where the server has a stream of its own messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Get {
+    NotAllowed,
+    Refused,
+    Open,
+    /// Ends at once, in order.
+    Closes,
+    /// Breaks off at once.
+    Resets,
+    /// Ends in order after a while in which nothing came.
+    IdlesOut,
 }
 
 /// What a request with a forgotten session gets.
@@ -118,6 +146,8 @@ pub(crate) enum Refusal {
 pub(crate) enum Forgotten {
     NotFound,
     IdlessBadRequest,
+    /// A success with an error of the protocol.
+    Error,
 }
 
 #[derive(Debug, Clone)]
@@ -145,7 +175,11 @@ pub(crate) struct Options {
     /// Serve HTTP at this port of 127.0.0.1 (0 = any) instead of stdio.
     pub(crate) http: Option<u16>,
     pub(crate) sse: bool,
-    pub(crate) get_stream: bool,
+    pub(crate) get: Get,
+    /// It is a server of the old HTTP+SSE transport, and this is what any other POST gets.
+    pub(crate) old_sse: Option<u16>,
+    /// Where it wants its messages, instead of its own address.
+    pub(crate) endpoint: Option<String>,
     pub(crate) refusal: Option<Refusal>,
     /// Only requests of this method are refused.
     pub(crate) refuse_method: Option<String>,
@@ -207,11 +241,19 @@ impl Options {
                 "sse" => Some(true),
                 _ => None,
             })?,
-            get_stream: named.word("get", false, |word| match word {
-                "405" => Some(false),
-                "stream" => Some(true),
-                _ => None,
+            get: named.word("get", Get::NotAllowed, |word| {
+                Some(match word {
+                    "405" => Get::NotAllowed,
+                    "400" => Get::Refused,
+                    "stream" => Get::Open,
+                    "closes" => Get::Closes,
+                    "resets" => Get::Resets,
+                    "idles-out" => Get::IdlesOut,
+                    _ => return None,
+                })
             })?,
+            old_sse: named.optional_number("old-sse")?,
+            endpoint: named.text("endpoint"),
             refusal: named.refusal()?,
             refuse_method: named.text("refuse-method"),
             refuse_times: named.number("refuse-times", usize::MAX)?,
@@ -219,6 +261,7 @@ impl Options {
             forgotten: named.word("forgotten", Forgotten::NotFound, |word| match word {
                 "404" => Some(Forgotten::NotFound),
                 "400" => Some(Forgotten::IdlessBadRequest),
+                "error" => Some(Forgotten::Error),
                 _ => None,
             })?,
         };
@@ -326,6 +369,13 @@ impl Named {
             "oversized" => Refusal::Oversized(detail.parse().map_err(|_| format!("no size: {detail}"))?),
             "undecodable" => Refusal::Undecodable,
             "401" => Refusal::Unauthorized { with_header: true },
+            "401-odd" => Refusal::OddUnauthorized,
+            "close" => Refusal::Close,
+            "endless-headers" => Refusal::EndlessHeaders,
+            "gzip-bomb" => Refusal::GzipBomb,
+            "stall" => Refusal::Stall,
+            "unanswered" => Refusal::Unanswered,
+            "resumable" => Refusal::Resumable,
             "401-bare" => Refusal::Unauthorized { with_header: false },
             _ => return Err(format!("--refuse cannot be {word}")),
         }))
