@@ -236,29 +236,53 @@ fn a_server_that_forgets_goes_away_and_comes_back_is_used_again() {
 
 #[test]
 fn the_stream_of_a_servers_own_messages_is_opened_at_a_bearable_pace() {
-    for (get, most) in [
+    let home = Home::new();
+    let rows = [
         ("closes", 5),
         ("resets", 5),
         ("idles-out", 5),
         ("400", 5),
         ("405", 1),
         ("stream", 1),
-    ] {
-        let served = serve(&[("get", get), ("forget-after", "1000")]);
-        served.bridge.wait_for_tool("mcp__remote__counter");
-        let begin = Instant::now();
-        let mut calls = 0;
-        while begin.elapsed() < Duration::from_secs(3) {
-            calls += 1;
-            assert_eq!(served.count(), Ok(calls.to_string()), "{get}: calls do not suffer");
-            let next = Duration::from_millis(300) * calls;
-            eventually("a moment", SOON, || (begin.elapsed() >= next).then_some(()));
-        }
-        let asked = served.upstream.seen().requests("GET");
-        assert!((1..=most).contains(&asked), "{get}: opened {asked} times");
-        assert_eq!(served.bridge.status("remote"), "connected", "{get}: that is no fault");
-        assert_eq!(served.upstream.seen().messages("initialize").len(), 1, "{get}");
+    ];
+    let upstreams = rows.map(|(get, _)| HttpFake::start(home.path(), get, &[("get", get), ("forget-after", "1000")]));
+    let ids = rows.map(|(get, _)| format!("of-{get}"));
+    let entries = ids
+        .iter()
+        .map(String::as_str)
+        .zip(upstreams.iter().map(HttpFake::entry));
+    let bridge = Daemon::serving(home, entries);
+    let tools = ids.each_ref().map(|id| format!("mcp__{}__echo", id.replace('-', "_")));
+    for tool in &tools {
+        bridge.wait_for_tool(tool);
     }
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(3) {
+        for tool in &tools {
+            assert_eq!(bridge.call_text(tool, &json!({})), "{}", "{tool}: calls do not suffer");
+        }
+    }
+    for ((get, most), (id, upstream)) in rows.into_iter().zip(ids.iter().zip(&upstreams)) {
+        let asked = upstream.seen().requests("GET");
+        assert!((1..=most).contains(&asked), "{get}: opened {asked} times");
+        assert_eq!(bridge.status(id), "connected", "{get}: that is no fault");
+        assert_eq!(upstream.seen().messages("initialize").len(), 1, "{get}");
+    }
+}
+
+#[test]
+fn a_call_whose_session_is_lost_meanwhile_ends_at_once_and_may_have_run() {
+    let served = serve(&[("answers", "sse"), ("forget-after", "1")]);
+    served.bridge.wait_for_tool("mcp__remote__hang");
+    std::thread::scope(|scope| {
+        let hanging = scope.spawn(|| served.bridge.call("mcp__remote__hang", &json!({})));
+        served.upstream.seen().wait_for("tools/call", 1);
+        let begin = Instant::now();
+        assert_eq!(served.count(), Ok("1".to_owned()), "this one finds the session gone");
+        let told = hanging.join().unwrap().refused(502, "upstream_error");
+        assert!(told.contains("may or may not") && told.contains("session"), "{told}");
+        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    });
 }
 
 #[test]
@@ -281,15 +305,16 @@ fn an_answer_whose_stream_breaks_is_had_from_behind_its_last_event() {
 
 #[test]
 fn an_answer_that_never_comes_ends_its_call_and_no_other() {
-    for (refusal, input, status, code) in [
-        ("unanswered", json!({}), 502, "upstream_error"),
-        ("close", json!({}), 502, "upstream_error"),
-        ("endless-headers", json!({}), 502, "upstream_error"),
-        ("html", json!({}), 502, "upstream_error"),
-        ("401-odd", json!({}), 409, "needs_sign_in"),
-        ("status=429", json!({}), 502, "upstream_error"),
-        ("gzip-bomb", json!({}), 502, "result_too_large"),
-        ("stall", json!({}), 504, "upstream_timeout"),
+    for (refusal, status, code) in [
+        ("unanswered", 502, "upstream_error"),
+        ("close", 502, "upstream_error"),
+        ("half-close", 502, "upstream_error"),
+        ("endless-headers", 502, "upstream_error"),
+        ("html", 502, "upstream_error"),
+        ("401-odd", 409, "needs_sign_in"),
+        ("status=429", 502, "upstream_error"),
+        ("gzip-bomb", 502, "result_too_large"),
+        ("stall", 504, "upstream_timeout"),
     ] {
         let served = serve(&[
             ("answers", "sse"),
@@ -300,7 +325,7 @@ fn an_answer_that_never_comes_ends_its_call_and_no_other() {
         ]);
         served.bridge.wait_for_tool("mcp__remote__echo");
         let begin = Instant::now();
-        let body = json!({"name": "mcp__remote__echo", "input": input, "timeout_ms": 1500});
+        let body = json!({"name": "mcp__remote__echo", "input": {}, "timeout_ms": 1500});
         let message = served.bridge.post("/mcp/call", &body).refused(status, code);
         assert!(
             begin.elapsed() < Duration::from_secs(5),

@@ -3,6 +3,7 @@
 use std::{error::Error, time::SystemTime};
 
 use rmcp::{
+    model::ErrorData,
     service::{ClientInitializeError, ServiceError},
     transport::{
         DynamicTransportError,
@@ -90,6 +91,15 @@ fn broke_off(error: &DynamicTransportError) -> bool {
         Some(StreamableHttpError::Client(error)) => error.is_request() && !error.is_connect() && !error.is_timeout(),
         _ => false,
     }
+}
+
+/// What the SDK answers in the upstream's name to a request that was under way when its session was replaced.
+const SESSION_REPLACED: &str = "streamable HTTP session was re-initialized before the response arrived";
+
+/// The cause, when an error answer was not the upstream's: whether it carried the request out is not known.
+pub fn cause_of_lost_answer(error: &ErrorData) -> Option<Cause> {
+    (error.message == SESSION_REPLACED)
+        .then(|| Cause::Network("the server forgot the session before it answered".to_owned()))
 }
 
 /// Why the old transport's stream was not opened.

@@ -8,10 +8,9 @@ use std::{
 use rmcp::{
     RoleClient,
     model::{
-        CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, ErrorData, GetPromptRequest,
-        GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
-        ListToolsRequest, PaginatedRequestParams, ProgressToken, ReadResourceRequest, ReadResourceRequestParams,
-        ServerResult,
+        CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, GetPromptRequest, GetPromptRequestParams,
+        ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest,
+        PaginatedRequestParams, ProgressToken, ReadResourceRequest, ReadResourceRequestParams, ServerResult,
     },
     service::{PeerRequestOptions, RequestHandle, ServiceError},
 };
@@ -136,7 +135,10 @@ impl Session {
             Ok(result) => carrier::raw_of(result)
                 .ok_or_else(|| refused(ErrorCode::INTERNAL_ERROR, "it answered with something else")),
             Err(ServiceError::McpError(error)) if carrier::is_frame_too_large(&error) => Err(CallFault::TooLarge),
-            Err(ServiceError::McpError(ErrorData { code, message, .. })) => Err(refused(code, &message)),
+            Err(ServiceError::McpError(error)) => Err(match fault::cause_of_lost_answer(&error) {
+                Some(cause) => CallFault::Lost(cause),
+                None => refused(error.code, &error.message),
+            }),
             Err(error) => Err(CallFault::Lost(cause_of_service_error(&error))),
         }
     }

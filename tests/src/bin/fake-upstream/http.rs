@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    io,
+    io, net,
     process::ExitCode,
     sync::{Arc, Mutex},
     time::Duration,
@@ -16,6 +16,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
 
 use crate::{
     gzip, old_sse,
@@ -27,6 +28,9 @@ pub(crate) type Answer = Response<BoxBody<Bytes, io::Error>>;
 
 /// How long a stream stays open that idles out.
 const IDLE: Duration = Duration::from_millis(200);
+
+/// Stands for "end our half only" on the way from a refusal to the connection.
+const HALF: io::ErrorKind = io::ErrorKind::WriteZero;
 
 pub(crate) struct Site {
     pub(crate) server: Server,
@@ -66,8 +70,11 @@ pub(crate) fn serve(port: u16, options: Options) -> ExitCode {
                 return ExitCode::FAILURE;
             };
             let site = Arc::clone(&site);
+            let Some((stream, twin)) = twins(stream) else {
+                continue;
+            };
             tokio::spawn(async move {
-                let service = service_fn(move |request| respond(Arc::clone(&site), request));
+                let service = service_fn(move |request| respond(Arc::clone(&site), Arc::clone(&twin), request));
                 // A client that hangs up is what some tests are about.
                 let _ = hyper::server::conn::http1::Builder::new()
                     .serve_connection(TokioIo::new(stream), service)
@@ -77,8 +84,15 @@ pub(crate) fn serve(port: u16, options: Options) -> ExitCode {
     })
 }
 
+/// The connection, and a handle that can end one half of it.
+fn twins(stream: TcpStream) -> Option<(TcpStream, Arc<net::TcpStream>)> {
+    let stream = stream.into_std().ok()?;
+    let twin = stream.try_clone().ok()?;
+    Some((TcpStream::from_std(stream).ok()?, Arc::new(twin)))
+}
+
 /// An error ends the connection without an answer.
-async fn respond(site: Arc<Site>, request: Request<Incoming>) -> io::Result<Answer> {
+async fn respond(site: Arc<Site>, twin: Arc<net::TcpStream>, request: Request<Incoming>) -> io::Result<Answer> {
     let (head, body) = request.into_parts();
     let session = head
         .headers
@@ -103,12 +117,19 @@ async fn respond(site: Arc<Site>, request: Request<Incoming>) -> io::Result<Answ
             site.server.record.line(&body);
             let text = String::from_utf8_lossy(&body).into_owned();
             // Tools may sleep; they do so off the reactor.
-            tokio::task::spawn_blocking(move || match site.server.options.old_sse {
+            let answer = tokio::task::spawn_blocking(move || match site.server.options.old_sse {
                 Some(status) => old_sse::message(&site, &head.uri, &text, status),
                 None => post(&site, session.as_deref(), &text),
             })
             .await
-            .unwrap_or_else(|_| Ok(plain(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", "the fake broke")))
+            .unwrap_or_else(|_| Ok(plain(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", "the fake broke")));
+            match answer {
+                Err(error) if error.kind() == HALF => {
+                    twin.shutdown(net::Shutdown::Write)?;
+                    std::future::pending().await
+                }
+                answer => answer,
+            }
         }
         Method::GET => {
             let waiting = site.lock().resumable.remove(&last_event_id);
@@ -297,6 +318,7 @@ fn refuse(site: &Site, method: &str, message: &Message<'_>) -> Option<io::Result
             answer
         }
         Refusal::Close => return Some(Err(io::ErrorKind::ConnectionAborted.into())),
+        Refusal::HalfClose => return Some(Err(HALF.into())),
         Refusal::EndlessHeaders => {
             let mut answer = plain(StatusCode::OK, "application/json", "{}");
             for n in 0..10_000 {

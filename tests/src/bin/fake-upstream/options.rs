@@ -115,6 +115,8 @@ pub(crate) enum Refusal {
     OddUnauthorized,
     /// The connection ends without an answer.
     Close,
+    /// The server's half of the connection ends without an answer; it goes on listening.
+    HalfClose,
     /// An answer whose headers are larger than any client takes.
     EndlessHeaders,
     /// A small body that unpacks to 64 MiB.
@@ -371,6 +373,7 @@ impl Named {
             "401" => Refusal::Unauthorized { with_header: true },
             "401-odd" => Refusal::OddUnauthorized,
             "close" => Refusal::Close,
+            "half-close" => Refusal::HalfClose,
             "endless-headers" => Refusal::EndlessHeaders,
             "gzip-bomb" => Refusal::GzipBomb,
             "stall" => Refusal::Stall,

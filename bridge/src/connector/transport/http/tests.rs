@@ -6,11 +6,79 @@ use url::Url;
 use super::*;
 
 fn client(url: &str) -> HttpClient {
+    watched(url, |_, _| {})
+}
+
+fn watched(url: &str, replaced: impl Fn(&str, &str) + Send + Sync + 'static) -> HttpClient {
     let watch = Watch {
         stream_open: Arc::default(),
-        replaced: Arc::new(|_, _| {}),
+        replaced: Arc::new(replaced),
     };
     HttpClient::new(Web::new(&Url::parse(url).unwrap()).unwrap(), watch)
+}
+
+/// Answers every request on every connection with this, and leaves the connection open.
+async fn server(answer: &'static str) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                let mut request = [0; 4096];
+                while stream.read(&mut request).await.is_ok_and(|n| n > 0) {
+                    stream.write_all(answer.as_bytes()).await.unwrap();
+                }
+            });
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn a_stream_is_said_to_be_open_for_as_long_as_it_is() {
+    let url = server(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n",
+    )
+    .await;
+    let client = client(&url);
+    let is_open = || client.watch.stream_open.load(Ordering::Relaxed);
+    let mut stream = client
+        .get_stream(url.as_str().into(), Some("s".into()), None, None, HashMap::new())
+        .await
+        .unwrap();
+    assert!(!is_open(), "asked for, but not there yet");
+    let event = stream.next().await.unwrap().unwrap();
+    assert!(event.data.unwrap().contains("list_changed"));
+    assert!(is_open());
+    drop(stream);
+    assert!(!is_open());
+}
+
+#[tokio::test]
+async fn only_a_session_that_both_sides_agreed_on_replaces_another() {
+    let url = server("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").await;
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let tell = told.clone();
+    let client = watched(&url, move |earlier, now| {
+        tell.lock().unwrap().push(format!("{earlier} → {now}"));
+    });
+    let say = async |client: &HttpClient, session: &str, method: &str| {
+        let message = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
+        let message = serde_json::from_str(&message).unwrap();
+        let said = client.post_message(url.as_str().into(), message, Some(session.into()), None, HashMap::new());
+        said.await.unwrap();
+    };
+    say(&client, "a", "notifications/initialized").await;
+    say(&client, "b", "notifications/roots/list_changed").await;
+    assert_eq!(*told.lock().unwrap(), [""; 0]);
+    say(&client, "c", "notifications/initialized").await;
+    say(&client.another(), "d", "notifications/initialized").await;
+    assert_eq!(
+        *told.lock().unwrap(),
+        ["a → c"],
+        "another transport begins with nothing"
+    );
 }
 
 #[tokio::test]
