@@ -243,3 +243,17 @@ fn numbers_arrive_as_written_and_changes_and_cancellations_pass() {
         seen.messages("initialize").len()
     });
 }
+
+#[test]
+fn a_server_that_answers_what_it_never_accepted_stays_usable() {
+    let (bridge, upstream) = behind(&[("refuse", "stall"), ("refuse-method", "tools/call")]);
+    bridge.wait_for_tool("mcp__old__echo");
+    // More than there are places for messages on their way.
+    for n in 0..70 {
+        assert_eq!(
+            bridge.call_text("mcp__old__echo", &json!({"n": n})),
+            format!("{{\"n\":{n}}}")
+        );
+    }
+    assert_eq!(upstream.seen().messages("initialize").len(), 1);
+}

@@ -56,7 +56,12 @@ pub(super) async fn open(plan: &Plan, resolved: Resolved) -> Result<(Session, Ke
     let client = HttpClient::new(way.web.clone(), way.watch.clone());
     match way.open_streamable(&client).await {
         // It may be older than streamable HTTP. If it is not, the first refusal says more than this one.
-        Err(refused) if client.knows_no_greeting() => way.open_sse().await.map_err(|_| refused),
+        Err(refused) if client.knows_no_greeting() => way.open_sse().await.map_err(|cause| {
+            let why = cause.sentence();
+            plan.log
+                .line(&format!("[session] HTTP+SSE was tried too, in vain: {why}"));
+            refused
+        }),
         opened => opened,
     }
 }

@@ -70,6 +70,11 @@ impl Inbox {
         self.waiting.forget(id);
     }
 
+    /// True while the request's answer is waited for.
+    pub(super) fn awaits(&self, id: &RequestId) -> bool {
+        self.waiting.answered(id).is_some()
+    }
+
     /// The next message for the SDK.
     pub(super) fn next(&mut self) -> Option<ServerJsonRpcMessage> {
         self.ready.pop_front()

@@ -8,6 +8,7 @@ mod endpoint;
 use std::{
     fmt,
     future::Future,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
@@ -16,7 +17,7 @@ use futures::{StreamExt, stream::BoxStream};
 use http::{HeaderMap, StatusCode};
 use rmcp::{
     RoleClient,
-    model::{JsonRpcMessage, ServerJsonRpcMessage},
+    model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage},
     service::TxJsonRpcMessage,
     transport::{Transport, streamable_http_client::StreamableHttpError},
 };
@@ -41,6 +42,9 @@ use crate::connector::log::Log;
 const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Messages on their way at once; more wait.
 const MAX_POSTS: usize = 64;
+/// How long a message may still be on its way after its request is over, so that a server which never says "accepted"
+/// does not use up those places.
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a stream was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -111,6 +115,8 @@ struct Post {
     headers: HeaderMap,
     inbox: Arc<Mutex<Inbox>>,
     slots: Arc<Semaphore>,
+    /// Told whenever a request may have come to its end.
+    settled: Arc<Notify>,
     end: EndCause,
     ended: Arc<Notify>,
 }
@@ -149,6 +155,7 @@ impl SseTransport {
                     "[stream]",
                 ))),
                 slots: Arc::new(Semaphore::new(MAX_POSTS)),
+                settled: Arc::default(),
                 end: end.clone(),
                 ended: Arc::default(),
             },
@@ -171,6 +178,8 @@ impl SseTransport {
             Part::TooLarge { head } => inbox.begin_skipping(&head),
             Part::SkippedEnd { tail } => inbox.end_skipping(&tail),
         }
+        drop(inbox);
+        self.post.settled.notify_waiters();
     }
 }
 
@@ -194,6 +203,19 @@ impl Post {
         // A later cause is a consequence.
         let _ = self.end.0.set(why);
         self.ended.notify_one();
+    }
+
+    /// Resolves a while after nobody waits for the request's answer any more.
+    async fn long_over(&self, id: &RequestId) {
+        loop {
+            let mut settled = pin!(self.settled.notified());
+            settled.as_mut().enable();
+            if !self.inbox().awaits(id) {
+                break;
+            }
+            settled.await;
+        }
+        tokio::time::sleep(ACCEPT_TIMEOUT).await;
     }
 
     async fn send(&self, message: &TxJsonRpcMessage<RoleClient>) -> Result<(), Error> {
@@ -233,9 +255,18 @@ impl Transport<RoleClient> for SseTransport {
     fn send(&mut self, item: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = Result<(), Error>> + Send + 'static {
         let post = self.post.clone();
         post.inbox().note(&item);
+        // It may have been a cancellation.
+        post.settled.notify_waiters();
         async move {
-            let sent = post.send(&item).await;
-            if let (Err(_), JsonRpcMessage::Request(request)) = (&sent, &item) {
+            let JsonRpcMessage::Request(request) = &item else {
+                return post.send(&item).await;
+            };
+            let sent = tokio::select! {
+                biased;
+                sent = post.send(&item) => sent,
+                () = post.long_over(&request.id) => Ok(()),
+            };
+            if sent.is_err() {
                 post.inbox().unsent(&request.id);
             }
             sent

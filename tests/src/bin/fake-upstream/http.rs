@@ -31,6 +31,8 @@ const IDLE: Duration = Duration::from_millis(200);
 
 /// Stands for "end our half only" on the way from a refusal to the connection.
 const HALF: io::ErrorKind = io::ErrorKind::WriteZero;
+/// Stands for "say nothing and keep the connection".
+pub(crate) const SILENCE: io::ErrorKind = io::ErrorKind::WouldBlock;
 
 pub(crate) struct Site {
     pub(crate) server: Server,
@@ -128,6 +130,7 @@ async fn respond(site: Arc<Site>, twin: Arc<net::TcpStream>, request: Request<In
                     twin.shutdown(net::Shutdown::Write)?;
                     std::future::pending().await
                 }
+                Err(error) if error.kind() == SILENCE => std::future::pending().await,
                 answer => answer,
             }
         }

@@ -10,7 +10,7 @@ use hyper::{
 use tokio::sync::mpsc;
 
 use crate::{
-    http::{Answer, Site, carry_out, event_stream, plain, refusal},
+    http::{Answer, SILENCE, Site, carry_out, event_stream, plain, refusal},
     options::Refusal,
     protocol::Message,
 };
@@ -70,6 +70,11 @@ pub(crate) fn message(site: &Site, uri: &Uri, text: &str, status: u16) -> io::Re
             let mut open = site.old.0.lock().expect("no holder panics");
             open.streams.remove(session);
             return Ok(plain(StatusCode::ACCEPTED, "text/plain", "Accepted"));
+        }
+        // Answered, but never accepted.
+        Some(Refusal::Stall) => {
+            say(&carry_out(site, method, &message).unwrap_or_default());
+            return Err(SILENCE.into());
         }
         Some(Refusal::Undecodable) => {
             let id = message.id.map_or("null", |id| id.get());

@@ -121,7 +121,7 @@ pub(crate) enum Refusal {
     EndlessHeaders,
     /// A small body that unpacks to 64 MiB.
     GzipBomb,
-    /// A stream of events that never says anything.
+    /// A stream of events that never says anything; from an old server, an answer to a message it never accepts.
     Stall,
     /// The request is carried out, but the stream of its answer ends before it.
     Unanswered,

@@ -116,3 +116,76 @@ async fn no_error_names_the_address_whose_query_may_be_secret() {
         assert!(!told.contains("SENTINEL"), "{told}");
     }
 }
+
+#[tokio::test]
+async fn a_stream_goes_on_behind_its_last_event() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let (tell, mut asked) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        for n in 0.. {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 4096];
+            let length = stream.read(&mut request).await.unwrap();
+            let head = String::from_utf8_lossy(&request[..length]).to_ascii_lowercase();
+            let resumed = head
+                .lines()
+                .find(|line| line.starts_with("last-event-id"))
+                .map(str::to_owned);
+            tell.send(resumed).unwrap();
+            let event = format!("id: e{n}\nretry: 100\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"m{n}\"}}\n\n");
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+            stream.write_all(format!("{head}{event}").as_bytes()).await.unwrap();
+        }
+    });
+    let client = client(&url);
+    let stream = client
+        .get_stream(url.as_str().into(), Some("s".into()), None, None, HashMap::new())
+        .await
+        .unwrap();
+    let texts: Vec<_> = stream.take(3).map(|event| event.unwrap()).collect().await;
+    for (n, event) in texts.iter().enumerate() {
+        assert!(
+            event
+                .data
+                .as_deref()
+                .is_some_and(|data| data.contains(&format!("m{n}"))),
+            "{texts:?}"
+        );
+        assert_eq!(event.id, None, "the SDK would otherwise go on by itself");
+    }
+    for resumed in [None, Some("last-event-id: e0"), Some("last-event-id: e1")] {
+        assert_eq!(asked.recv().await.unwrap().as_deref(), resumed);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_takes_a_message_and_says_nothing_is_given_up_after_a_minute() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut kept = Vec::new();
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).await.unwrap();
+            let accepted = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
+            stream.write_all(accepted.as_bytes()).await.unwrap();
+            kept.push(stream);
+        }
+    });
+    let client = client(&url);
+    let post = |text: &str| {
+        let message = serde_json::from_str(text).unwrap();
+        client.post_message(url.as_str().into(), message, None, None, HashMap::new())
+    };
+    // The connection stands before time is stopped, and is used again.
+    post(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        .await
+        .unwrap();
+    tokio::time::pause();
+    let begin = tokio::time::Instant::now();
+    let silent = post(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
+    assert!(matches!(silent, Err(StreamableHttpError::Io(_))), "{silent:?}");
+    assert_eq!(begin.elapsed().as_secs(), 60);
+}
