@@ -70,7 +70,7 @@ fn a_crash_at_start_shows_exit_code_and_last_words_to_the_owner_only() {
     assert!(
         row["error_detail"]
             .as_str()
-            .is_some_and(|detail| detail.contains("missing API_KEY=hunter2")),
+            .is_some_and(|detail| detail.contains("missing API_KEY=[REDACTED]")),
         "{row}"
     );
     for path in ["/mcp/servers", "/mcp/servers/crash"] {
@@ -79,7 +79,11 @@ fn a_crash_at_start_shows_exit_code_and_last_words_to_the_owner_only() {
         assert!(text.contains("\"error\""), "the walk-in sees that it failed: {text}");
     }
     let log = bridge.owner_get("/mcp/servers/crash/log").text();
-    assert!(log.contains("missing API_KEY=hunter2"), "{log}");
+    assert!(log.contains("missing API_KEY=[REDACTED]"), "{log}");
+    for file in std::fs::read_dir(bridge.home.neuron().join("connect/logs")).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        assert!(!text.contains("hunter2"), "{text}");
+    }
 }
 
 #[test]

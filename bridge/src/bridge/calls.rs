@@ -44,6 +44,10 @@ pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest
         outcome: None,
     };
     let answer = send(inner, &caller, &target, request, begun).await;
+    let answer = answer.map_err(|error| ApiError {
+        message: target.door.shared.log.redactor().sentence(&error.message).into_owned(),
+        ..error
+    });
     finish.outcome = Some(match &answer {
         Ok(answer) => (answer.ok, answer.code.clone()),
         Err(error) => (false, Some(error.code.name().to_owned())),

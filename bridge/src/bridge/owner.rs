@@ -249,6 +249,7 @@ impl Owner {
                     entry: handle.shared.entry(),
                     view: handle.shared.view(),
                     used_at: handle.shared.used_at(),
+                    log: handle.shared.log.clone(),
                 }),
             })
             .collect()

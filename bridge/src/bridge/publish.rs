@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     config::{self, Entry, EntryKind},
-    connector::{View, summary_of},
+    connector::{View, log::Log, summary_of},
     error::Action,
     ids::ConnectorId,
     snapshot::{
@@ -27,6 +27,7 @@ pub(crate) struct RowLive {
     pub entry: Arc<config::Connector>,
     pub view: Arc<View>,
     pub used_at: Option<u64>,
+    pub log: Log,
 }
 
 /// What the tool list depends on; the list is made anew only when this changes.
@@ -70,6 +71,8 @@ pub(crate) fn connector_view(row: &Row, listed: usize) -> ConnectorView {
             let machine = &live.view.machine;
             let entry = &live.entry;
             let (error, error_detail) = machine.error();
+            // An upstream may repeat a value that only its entry shows to be secret.
+            let error = error.map(|error| live.log.redactor().sentence(&error).into_owned());
             ConnectorView {
                 id: row.entry.key.clone(),
                 name: entry.name.clone().unwrap_or_else(|| row.entry.key.clone()),

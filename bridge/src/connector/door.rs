@@ -79,7 +79,7 @@ impl Handle {
             passed: Mutex::default(),
             session: ArcSwapOption::empty(),
             used_at: AtomicU64::new(replaces.as_ref().and_then(|r| r.shared.used_at()).unwrap_or(0)),
-            log: world.logs.connector(&entry.id),
+            log: world.log_of(&entry),
         });
         let (mailbox, inbox) = mpsc::channel(MAILBOX);
         let stop = CancellationToken::new();

@@ -12,13 +12,18 @@ use rmcp::{
 };
 
 use super::{episode, state::Cause, transport::OpenError};
+use crate::secrets::redact;
 
 /// Longest piece of an upstream's own words inside one of our sentences, in characters.
 const OWN_WORDS: usize = 300;
 
-/// An upstream's words, on one line, without control characters, shortened.
+/// More of a text is not looked at for secrets; what begins before its end still shows itself as one.
+const LOOKED_AT: usize = 8 * OWN_WORDS;
+
+/// An upstream's words, on one line, without secrets and control characters, shortened.
 pub fn short(text: &str) -> String {
-    let clean: String = text
+    let text = &text[..text.floor_char_boundary(LOOKED_AT)];
+    let clean: String = redact(text)
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .take(OWN_WORDS + 1)
@@ -268,6 +273,7 @@ mod tests {
     #[test]
     fn an_upstreams_words_stay_on_one_line_and_short() {
         assert_eq!(short("a\nb\u{1b}[31m"), "a b [31m");
+        assert_eq!(short("bad token=hunter2 given"), "bad token=[REDACTED] given");
         assert_eq!(short(" \n "), "no reason given");
         assert_eq!(short(&"é".repeat(5000)).chars().count(), OWN_WORDS + 1);
     }

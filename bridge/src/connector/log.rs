@@ -4,13 +4,12 @@
 //! and counted. Memory per log is bounded, whatever an upstream writes.
 
 use std::{
-    borrow::Cow,
-    collections::VecDeque,
     fmt, io,
     path::PathBuf,
+    pin::pin,
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         mpsc::{self, SyncSender},
     },
     thread,
@@ -19,26 +18,20 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
-    sync::broadcast,
+    sync::Notify,
+    time::Instant,
 };
 
+use crate::secrets::Redactor;
+
 mod file;
+mod tail;
 mod text;
 
 use file::LogFile;
-use text::{LineCutter, cut_at, stamp, visible};
-
-/// Removes secrets from a line. Runs on every line before anything else sees it.
-pub type Redact = Arc<dyn for<'a> Fn(&'a str) -> Cow<'a, str> + Send + Sync>;
-
-/// Lines kept in memory per log.
-pub const TAIL_LINES: usize = 200;
-
-/// Longest line kept in memory, in bytes.
-pub const TAIL_LINE: usize = 4 * 1024;
-
-/// All lines of one log's tail together, in bytes.
-const TAIL_BYTES: usize = 256 * 1024;
+use tail::Tail;
+pub use tail::{Cursor, NotACursor, Page, TAIL_LINE, TAIL_LINES};
+use text::{LineCutter, stamp, visible};
 
 /// Lines that may wait for the writing thread.
 const QUEUED_LINES: usize = 1024;
@@ -46,8 +39,8 @@ const QUEUED_LINES: usize = 1024;
 /// Bytes that may wait for the writing thread.
 const QUEUED_BYTES: usize = 2 * 1024 * 1024;
 
-/// Lines a follower may be behind before it misses some.
-const FOLLOWER_LINES: usize = 256;
+/// Lines that come within this time after the first one reach a follower together.
+const GATHER: Duration = Duration::from_millis(50);
 
 /// One line and when it came. `Display` is as in the file: UTC time, a space, the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,14 +91,15 @@ impl LogWriter {
         Ok(Self { queue, queued_bytes })
     }
 
-    /// A connector's log. `path` is the newest file (`connect/logs/<id>.log`); older ones get `.1` to `.4`. Touches no
-    /// disk yet. Keep one per path.
-    pub fn open(&self, path: PathBuf, redact: Redact) -> Log {
+    /// A connector's log. `path` is the newest file (`connect/logs/<id>.log`); older ones get `.1` to `.4`. Every line
+    /// goes through `redactor` before anything else sees it. Touches no disk yet. Keep one per path.
+    pub fn open(&self, path: PathBuf, redactor: Redactor) -> Log {
         Log(Arc::new(Inner {
             writer: self.clone(),
-            redact,
+            redactor,
             tail: Mutex::default(),
-            followers: broadcast::channel(FOLLOWER_LINES).0,
+            news: Notify::new(),
+            is_removed: AtomicBool::new(false),
             dropped: AtomicU64::new(0),
             file: Mutex::new(LogFile::new(path)),
         }))
@@ -148,27 +142,29 @@ fn write_jobs(jobs: &mpsc::Receiver<Job>, queued_bytes: &AtomicUsize) {
 #[derive(Clone)]
 pub struct Log(Arc<Inner>);
 
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Log")
+    }
+}
+
 struct Inner {
     writer: LogWriter,
-    redact: Redact,
+    redactor: Redactor,
     tail: Mutex<Tail>,
-    followers: broadcast::Sender<LogLine>,
+    /// Wakes followers at each line, and at the removal.
+    news: Notify,
+    is_removed: AtomicBool,
     /// Lines not written since the last one that was.
     dropped: AtomicU64,
     /// Only the writing thread locks it.
     file: Mutex<LogFile>,
 }
 
-#[derive(Default)]
-struct Tail {
-    lines: VecDeque<LogLine>,
-    bytes: usize,
-}
-
 impl Log {
     /// Adds a line. Never waits.
     pub fn line(&self, text: &str) {
-        let text = (self.0.redact)(text);
+        let text = self.0.redactor.line(text);
         let text = visible(&text);
         let line = LogLine {
             at: SystemTime::now(),
@@ -178,16 +174,43 @@ impl Log {
         self.write(line);
     }
 
-    /// The last `n` lines, oldest first, each at most [`TAIL_LINE`] long.
-    pub fn tail(&self, n: usize) -> Vec<LogLine> {
-        let tail = self.0.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let surplus = tail.lines.len().saturating_sub(n);
-        tail.lines.iter().skip(surplus).cloned().collect()
+    /// What redacts this log's lines; texts about the same upstream go through it too.
+    pub fn redactor(&self) -> &Redactor {
+        &self.0.redactor
     }
 
-    /// Every later line. A reader that falls far behind misses some and is told so by the channel.
-    pub fn subscribe(&self) -> broadcast::Receiver<LogLine> {
-        self.0.followers.subscribe()
+    /// The last `n` lines, oldest first, each at most [`TAIL_LINE`] long.
+    pub fn tail(&self, n: usize) -> Vec<LogLine> {
+        self.last(n).lines
+    }
+
+    /// The last `most` lines, and the place after them.
+    pub fn last(&self, most: usize) -> Page {
+        self.kept().last(most)
+    }
+
+    /// At most `most` lines after a place, oldest first, as far as they are still kept.
+    pub fn after(&self, cursor: Cursor, most: usize) -> Page {
+        self.kept().after(cursor, most)
+    }
+
+    /// As [`Log::after`], and waits at most `patience` while there is none. Comes back early when the log is removed.
+    pub async fn follow(&self, cursor: Cursor, most: usize, patience: Duration) -> Page {
+        let deadline = Instant::now() + patience;
+        loop {
+            let mut news = pin!(self.0.news.notified());
+            // From here on nothing is missed.
+            news.as_mut().enable();
+            let page = self.after(cursor, most);
+            if !page.lines.is_empty() || page.missed || self.0.is_removed.load(Ordering::Relaxed) {
+                break;
+            }
+            if tokio::time::timeout_at(deadline, news).await.is_err() {
+                return page;
+            }
+        }
+        tokio::time::sleep_until(deadline.min(Instant::now() + GATHER)).await;
+        self.after(cursor, most)
     }
 
     /// Logs what comes until the end, line by line. A line without an end is cut every 64 KiB.
@@ -210,7 +233,9 @@ impl Log {
 
     /// Deletes the files and the tail. Blocks, at most `patience`: not for async threads.
     pub fn remove(&self, patience: Duration) -> bool {
-        *self.0.tail.lock().unwrap_or_else(PoisonError::into_inner) = Tail::default();
+        *self.kept() = Tail::default();
+        self.0.is_removed.store(true, Ordering::Relaxed);
+        self.0.news.notify_waiters();
         let (done, wait) = mpsc::channel();
         let job = Job::Remove {
             log: self.0.clone(),
@@ -220,19 +245,12 @@ impl Log {
     }
 
     fn remember(&self, line: &LogLine) {
-        let mut short = line.clone();
-        if short.text.len() > TAIL_LINE {
-            short.text = format!("{}…", cut_at(&line.text, TAIL_LINE - "…".len())).into();
-        }
-        // No followers is no error.
-        let _ = self.0.followers.send(short.clone());
-        let mut tail = self.0.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        tail.bytes += short.text.len();
-        tail.lines.push_back(short);
-        while tail.lines.len() > TAIL_LINES || tail.bytes > TAIL_BYTES {
-            let Some(oldest) = tail.lines.pop_front() else { break };
-            tail.bytes -= oldest.text.len();
-        }
+        self.kept().push(line);
+        self.0.news.notify_waiters();
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Tail> {
+        self.0.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self, line: LogLine) {

@@ -32,9 +32,10 @@ use super::{
 };
 use crate::{
     builtin,
-    config::{self, Launch, StdioLaunch},
+    config::{self, Launch, Lookup, StdioLaunch},
     home::Home,
     ids::ConnectorId,
+    secrets::{self, Redactor},
     store::{SnapshotKey, Store, StoredSnapshot},
     trust::{LaunchContext, LaunchIdentity, expand_home},
 };
@@ -83,6 +84,21 @@ impl World {
     /// Variables of our own environment, read when a connector starts.
     pub fn env(name: &str) -> Option<String> {
         std::env::var(name).ok()
+    }
+
+    /// The log of an entry's connector, which shows none of the secret values that the entry names.
+    pub(super) fn log_of(&self, entry: &config::Connector) -> Log {
+        let log = self.logs.connector(&entry.id);
+        let lookup = Lookup {
+            env: &Self::env,
+            secret: &|_, _| None,
+            home: &self.person_home,
+        };
+        // An entry that cannot be filled in starts nothing that could tell.
+        if let Ok(resolved) = config::expand(entry, &lookup) {
+            log.redactor().hold(secrets::held_by(&resolved));
+        }
+        log
     }
 
     /// The launch identity of an entry as it would start now.
@@ -269,10 +285,7 @@ impl Logs {
     pub fn connector(&self, id: &ConnectorId) -> Log {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.entry(id.clone())
-            .or_insert_with(|| {
-                self.writer
-                    .open(self.home.log_of(id), Arc::new(|line| Cow::Borrowed(line)))
-            })
+            .or_insert_with(|| self.writer.open(self.home.log_of(id), Redactor::default()))
             .clone()
     }
 

@@ -1,12 +1,9 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use super::*;
+use super::{tail::TAIL_BYTES, *};
+use crate::secrets::Held;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn plain() -> Redact {
-    Arc::new(|text| Cow::Borrowed(text))
-}
 
 fn texts(lines: &[LogLine]) -> Vec<&str> {
     lines.iter().map(|line| line.text.as_ref()).collect()
@@ -32,11 +29,11 @@ async fn stderr_ends_up_in_a_private_file_and_in_the_tail() {
     let home = tempfile::tempdir().unwrap();
     let writer = LogWriter::start().unwrap();
     let path = home.path().join("logs/x.log");
-    let log = writer.open(path.clone(), plain());
-    let mut follower = log.subscribe();
+    let log = writer.open(path.clone(), Redactor::default());
+    let begun = log.last(0).next;
     log.drain(&b"missing API_KEY\r\n\x1b[1mbold\nno end"[..]).await;
     assert_eq!(texts(&log.tail(2)), ["␛[1mbold", "no end"]);
-    assert_eq!(follower.recv().await.unwrap().text.as_ref(), "missing API_KEY");
+    assert_eq!(texts(&log.after(begun, 1).lines), ["missing API_KEY"]);
     assert!(writer.flush(PATIENCE));
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<_> = text.lines().collect();
@@ -51,33 +48,72 @@ async fn stderr_ends_up_in_a_private_file_and_in_the_tail() {
     assert_eq!((files(path.parent().unwrap()), log.tail(9)), (vec![], vec![]));
 }
 
-#[test]
-fn a_secret_reaches_neither_file_nor_tail_nor_follower() {
+#[tokio::test]
+async fn a_secret_reaches_neither_file_nor_tail_nor_follower() {
     let home = tempfile::tempdir().unwrap();
     let writer = LogWriter::start().unwrap();
     let path = home.path().join("x.log");
-    let redact: Redact = Arc::new(|text| Cow::Owned(text.replace("hunter2", "•••")));
-    let log = writer.open(path.clone(), redact);
-    let mut follower = log.subscribe();
-    log.line("password hunter2!");
+    let held = Held::new(&["held-value".to_owned().into()]);
+    let redactor = Redactor::default();
+    redactor.hold(held);
+    let log = writer.open(path.clone(), redactor);
+    let begun = log.last(0).next;
+    log.line("password=hunter2 is not held-value!");
     assert!(writer.flush(PATIENCE));
     let everything = format!(
         "{:?}{:?}{}",
         log.tail(1),
-        follower.try_recv(),
+        log.follow(begun, 1, PATIENCE).await,
         fs::read_to_string(path).unwrap()
     );
     assert!(
-        !everything.contains("hunter2") && everything.contains("password •••!"),
+        !everything.contains("hunter2") && !everything.contains("held-value"),
         "{everything}"
     );
+    assert_eq!(everything.matches("password=[REDACTED] is not [REDACTED]!").count(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_waits_for_the_next_line_and_no_longer_than_it_wants() {
+    let home = tempfile::tempdir().unwrap();
+    let log = LogWriter::start()
+        .unwrap()
+        .open(home.path().join("x.log"), Redactor::default());
+    log.line("seen");
+    let begun = log.last(9).next;
+    let asked = Instant::now();
+    let page = log.follow(begun, 9, Duration::from_secs(30)).await;
+    assert_eq!((page.lines.len(), asked.elapsed().as_secs()), (0, 30));
+
+    let (follower, asked) = (log.clone(), Instant::now());
+    let following = tokio::spawn(async move { follower.follow(page.next, 9, Duration::from_secs(30)).await });
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    log.line("one");
+    log.line("two");
+    assert_eq!(texts(&following.await.unwrap().lines), ["one", "two"]);
+    assert!(asked.elapsed() < Duration::from_secs(6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_of_a_log_that_is_removed_comes_back_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let log = LogWriter::start()
+        .unwrap()
+        .open(home.path().join("x.log"), Redactor::default());
+    let (follower, begun) = (log.clone(), log.last(9).next);
+    let following = tokio::spawn(async move { follower.follow(begun, 9, Duration::from_secs(30)).await });
+    tokio::task::yield_now().await;
+    let asked = Instant::now();
+    assert!(log.remove(PATIENCE));
+    assert_eq!(following.await.unwrap().lines, []);
+    assert!(asked.elapsed() < Duration::from_secs(1));
 }
 
 #[test]
 fn files_turn_over_at_a_mebibyte_and_only_five_stay() {
     let home = tempfile::tempdir().unwrap();
     let writer = LogWriter::start().unwrap();
-    let log = writer.open(home.path().join("x.log"), plain());
+    let log = writer.open(home.path().join("x.log"), Redactor::default());
     let line = "y".repeat(60_000);
     for n in 0..120 {
         log.line(&format!("{n} {line}"));
@@ -95,7 +131,7 @@ fn files_turn_over_at_a_mebibyte_and_only_five_stay() {
 fn a_log_that_falls_behind_drops_lines_and_says_how_many() {
     let home = tempfile::tempdir().unwrap();
     let writer = LogWriter::start().unwrap();
-    let log = writer.open(home.path().join("x.log"), plain());
+    let log = writer.open(home.path().join("x.log"), Redactor::default());
     let path = home.path().join("x.log");
     {
         let _slow_disk = log.0.file.lock().unwrap();
@@ -123,7 +159,7 @@ fn a_log_that_falls_behind_drops_lines_and_says_how_many() {
 async fn a_flood_without_a_line_end_keeps_memory_flat() {
     let home = tempfile::tempdir().unwrap();
     let writer = LogWriter::start().unwrap();
-    let log = writer.open(home.path().join("x.log"), plain());
+    let log = writer.open(home.path().join("x.log"), Redactor::default());
     let before = resident();
     log.drain(tokio::io::repeat(b'x').take(128 << 20)).await;
     let grown = resident().saturating_sub(before);

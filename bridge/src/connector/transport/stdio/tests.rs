@@ -1,4 +1,4 @@
-use std::{borrow::Cow, collections::BTreeMap, fs, pin::pin};
+use std::{collections::BTreeMap, fs, pin::pin};
 
 use proptest::prelude::*;
 use rmcp::{
@@ -82,7 +82,7 @@ impl Wire {
 fn log() -> (Log, tempfile::TempDir) {
     let home = tempfile::tempdir().unwrap();
     let writer = LogWriter::start().unwrap();
-    let log = writer.open(home.path().join("x.log"), Arc::new(|text| Cow::Borrowed(text)));
+    let log = writer.open(home.path().join("x.log"), crate::secrets::Redactor::default());
     (log, home)
 }
 
