@@ -13,9 +13,11 @@ const COMMANDS: &[&str] = &[
     "set_tool_enabled",
     "remove",
     "reconnect",
+    "stop_trying",
     "try_tool",
     "cancel_try",
     "log_tail",
+    "cancel_log",
     "settings",
     "set_theme",
 ];

@@ -27,11 +27,14 @@ pub use self::start::{BridgeOptions, DEFAULT_PORT, StartError};
 use self::{owner::Command, person_file::Edit, publish::Row};
 use crate::{
     config::AutoApprove,
-    connector::Door,
+    connector::{
+        Door,
+        log::{Cursor, Page},
+    },
     error::{ApiError, Code},
     event::{EventLog, Numbered},
     ids::{ConnectorId, ToolName},
-    snapshot::{ApiView, CallAnswer, ConnectorDetail, ConnectorView, Snapshot},
+    snapshot::{ApiView, CallAnswer, ConnectorDetail, ConnectorView, LogPage, Snapshot},
     store::ResultStore,
     tools::ToolList,
 };
@@ -73,6 +76,17 @@ pub struct ResultPiece {
     pub offset: u64,
     /// Length of the whole, in characters.
     pub total: u64,
+}
+
+/// Which lines of a connector's log are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogQuery {
+    /// Lines after this place, as [`LogPage::next`] gave it; `None` = the newest ones.
+    pub after: Option<Cursor>,
+    /// At most this many.
+    pub lines: usize,
+    /// How long to wait for a line where there is none after the place.
+    pub wait: Duration,
 }
 
 /// Everything a reader may need, made at one instant.
@@ -239,19 +253,26 @@ impl BridgeHandle {
         self.view_of(&id)
     }
 
-    /// The last lines an upstream wrote to stderr, oldest first.
+    /// What an upstream wrote to stderr and what became of its sessions, oldest first, as far as it is kept in memory.
     ///
     /// # Errors
-    /// `unknown_server`.
-    pub async fn log_tail(&self, id: ConnectorId, lines: usize) -> Result<Vec<String>, ApiError> {
-        Ok(self
-            .door(&id)?
-            .shared
-            .log
-            .tail(lines)
-            .iter()
-            .map(ToString::to_string)
-            .collect())
+    /// `unknown_server`, also when the connector is removed during the wait.
+    pub async fn log(&self, id: ConnectorId, query: LogQuery) -> Result<LogPage, ApiError> {
+        let log = self.door(&id)?.shared.log.clone();
+        let page = match query.after {
+            None => log.last(query.lines),
+            Some(after) if query.wait.is_zero() => log.after(after, query.lines),
+            Some(after) => {
+                let mut snapshots = self.watch();
+                let is_gone = |snapshot: &Arc<Snapshot>| snapshot.connectors.iter().all(|view| view.id != id.as_str());
+                tokio::select! {
+                    page = log.follow(after, query.lines, query.wait) => page,
+                    // It also ends when the bridge does.
+                    _ = snapshots.wait_for(is_gone) => return Err(unknown_server(id.as_str())),
+                }
+            }
+        };
+        Ok(page.into())
     }
 
     /// Reads the file again, as SIGHUP does.
@@ -318,6 +339,16 @@ impl BridgeHandle {
             .find(|view| view.id == id.as_str())
             .cloned()
             .ok_or_else(|| unknown_server(id.as_str()))
+    }
+}
+
+impl From<Page> for LogPage {
+    fn from(page: Page) -> Self {
+        Self {
+            lines: page.lines.iter().map(ToString::to_string).collect(),
+            next: page.next.to_string(),
+            missed: page.missed,
+        }
     }
 }
 

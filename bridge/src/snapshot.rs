@@ -238,6 +238,18 @@ pub struct ConnectorDetail {
     pub entry: String,
 }
 
+/// Lines of a connector's log, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct LogPage {
+    /// Each with its UTC time before it, redacted.
+    pub lines: Vec<String>,
+    /// The place after these lines, to ask for later ones with.
+    pub next: String,
+    /// True when lines between the place asked for and these are lost: the log went on too fast, or begins anew.
+    pub missed: bool,
+}
+
 /// One tool as the detail screen shows it. Texts are the upstream's: never to be rendered as markup.
 #[derive(Debug, Clone, PartialEq, Serialize, TS)]
 #[ts(export_to = "bridge.ts")]

@@ -32,6 +32,7 @@ pub(crate) fn declarations() -> String {
         snapshot::ConnectionView,
         snapshot::RetryView,
         snapshot::ConnectorDetail,
+        snapshot::LogPage,
         snapshot::ToolView,
         snapshot::ToolHints,
         snapshot::RejectedTool,

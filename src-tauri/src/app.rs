@@ -19,7 +19,7 @@ use tauri::{AppHandle, Manager, RunEvent, WindowEvent, Wry, plugin::TauriPlugin}
 use tracing_subscriber::EnvFilter;
 
 use crate::{
-    commands::{self, Tries},
+    commands::{self, Waits},
     desktop::{self, Reason, TrayHost, Window},
     tray,
 };
@@ -52,7 +52,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     let app = tauri::Builder::default()
         .plugin(single_instance(home.root()))
         .manage(Window::default())
-        .manage(Tries::default())
+        .manage(Waits::default())
         .invoke_handler(commands::handler())
         .setup(move |app| {
             set_up(app.handle(), first_run);
@@ -75,7 +75,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         RunEvent::WindowEvent { event, .. } => match event {
             WindowEvent::CloseRequested { .. } => app.state::<Window>().closing(),
             WindowEvent::Destroyed => {
-                app.state::<Tries>().stop_all();
+                app.state::<Waits>().stop_all();
                 app.state::<Window>().closed();
             }
             _ => {}

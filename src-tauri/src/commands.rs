@@ -3,15 +3,16 @@
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use neuron_bridge::{
-    bridge::{BridgeHandle, CallRequest, Caller},
+    bridge::{BridgeHandle, CallRequest, Caller, LogQuery},
     catalog::paste::{self, Paste},
     error::{ApiError, Code},
     ids::{ConnectorId, ToolName},
     settings::{Settings, Theme},
-    snapshot::{CallAnswer, ConnectorDetail, ConnectorView, Snapshot},
+    snapshot::{CallAnswer, ConnectorDetail, ConnectorView, LogPage, Snapshot},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -32,6 +33,8 @@ type Answer<T> = Result<T, ApiError>;
 const MAX_TEXT: usize = 1024 * 1024;
 /// Most log lines given at once.
 const MAX_LOG_LINES: usize = 10_000;
+/// How long a wait for a log line lasts before the window asks again, so that none outlives a page that was reloaded.
+const LOG_WAIT: Duration = Duration::from_secs(30);
 
 /// All commands of the window; `build.rs` and the capability name the same ones.
 pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static {
@@ -47,9 +50,11 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         set_tool_enabled,
         remove,
         reconnect,
+        stop_trying,
         try_tool,
         cancel_try,
         log_tail,
+        cancel_log,
         settings,
         set_theme,
     ]
@@ -141,17 +146,23 @@ async fn reconnect(shell: State<'_, Shell>, id: String) -> Answer<Reconnected> {
     Ok(Reconnected { verified })
 }
 
+/// Gives up the attempts to connect, the one under way and those that are scheduled; how the connector stands then.
+#[tauri::command]
+async fn stop_trying(shell: State<'_, Shell>, id: String) -> Answer<ConnectorView> {
+    shell.bridge.stop_trying(connector_id(&id)?).await
+}
+
 /// Calls a tool for the person. `ticket` is the window's name for this call, to stop it by.
 #[tauri::command]
 async fn try_tool(
     shell: State<'_, Shell>,
-    tries: State<'_, Tries>,
+    waits: State<'_, Waits>,
     ticket: String,
     name: String,
     input: String,
 ) -> Answer<CallAnswer> {
     let input = object(&input, "The input")?;
-    let mut running = tries.begin(ticket)?;
+    let mut running = waits.begin(ticket)?;
     let call = shell.bridge.call(
         Caller::Owner,
         CallRequest {
@@ -168,16 +179,39 @@ async fn try_tool(
 
 /// Stops a call of [`try_tool`]; nothing happens when it has ended.
 #[tauri::command]
-fn cancel_try(tries: State<'_, Tries>, ticket: String) {
-    tries.stop(&ticket);
+fn cancel_try(waits: State<'_, Waits>, ticket: String) {
+    waits.stop(&ticket);
 }
 
+/// Lines of a connector's log: the newest at once, or those after a place as soon as there are some. `ticket` is the
+/// window's name for this wait, to end it by.
 #[tauri::command]
-async fn log_tail(shell: State<'_, Shell>, id: String, lines: usize) -> Answer<Vec<String>> {
-    shell
-        .bridge
-        .log_tail(connector_id(&id)?, lines.min(MAX_LOG_LINES))
-        .await
+async fn log_tail(
+    shell: State<'_, Shell>,
+    waits: State<'_, Waits>,
+    ticket: String,
+    id: String,
+    lines: usize,
+    after: Option<String>,
+) -> Answer<LogPage> {
+    let after = after.map(|after| after.parse()).transpose();
+    let query = LogQuery {
+        after: after.map_err(|_| ApiError::bad_request("This is no place in a log."))?,
+        lines: lines.min(MAX_LOG_LINES),
+        wait: LOG_WAIT,
+    };
+    let mut running = waits.begin(ticket)?;
+    let page = shell.bridge.log(connector_id(&id)?, query);
+    tokio::select! {
+        page = page => page,
+        () = running.stopped() => Err(ApiError::new(Code::Unavailable, "You stopped looking.")),
+    }
+}
+
+/// Ends a wait of [`log_tail`]; nothing happens when it has ended.
+#[tauri::command]
+fn cancel_log(waits: State<'_, Waits>, ticket: String) {
+    waits.stop(&ticket);
 }
 
 /// What the person chose for the window.
@@ -201,19 +235,19 @@ async fn set_theme(shell: State<'_, Shell>, theme: Theme) -> Answer<()> {
         .map_err(|e| ApiError::new(Code::NotSaved, format!("The choice was not saved: {e}.")))
 }
 
-/// The tool calls of the window that run at this moment, by ticket.
+/// What the window waits for at this moment, tool calls and log lines, by ticket.
 #[derive(Default)]
-pub(crate) struct Tries(Mutex<HashMap<String, oneshot::Sender<()>>>);
+pub(crate) struct Waits(Mutex<HashMap<String, oneshot::Sender<()>>>);
 
 /// One of them; dropping it makes its ticket free again.
 struct Running<'a> {
-    tries: &'a Tries,
+    waits: &'a Waits,
     ticket: String,
     stop: oneshot::Receiver<()>,
 }
 
-impl Tries {
-    /// Stops every call, as when the window is gone.
+impl Waits {
+    /// Stops all of it, as when the window is gone.
     pub(crate) fn stop_all(&self) {
         self.running().clear();
     }
@@ -222,11 +256,11 @@ impl Tries {
         let (stopper, stop) = oneshot::channel();
         let mut running = self.running();
         if running.contains_key(&ticket) {
-            return Err(ApiError::bad_request("This call is running already."));
+            return Err(ApiError::bad_request("This is running already."));
         }
         running.insert(ticket.clone(), stopper);
         Ok(Running {
-            tries: self,
+            waits: self,
             ticket,
             stop,
         })
@@ -250,7 +284,7 @@ impl Running<'_> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.tries.stop(&self.ticket);
+        self.waits.stop(&self.ticket);
     }
 }
 
@@ -291,27 +325,27 @@ mod tests {
 
     #[tokio::test]
     async fn stopping_a_call_stops_that_call_only() {
-        let tries = Tries::default();
-        let mut first = tries.begin("1".into()).unwrap();
-        let mut second = tries.begin("2".into()).unwrap();
-        tries.stop("1");
-        tries.stop("unknown");
+        let waits = Waits::default();
+        let mut first = waits.begin("1".into()).unwrap();
+        let mut second = waits.begin("2".into()).unwrap();
+        waits.stop("1");
+        waits.stop("unknown");
         first.stopped().await;
         tokio::select! {
             biased;
             () = second.stopped() => panic!("the other call was stopped"),
             () = std::future::ready(()) => {}
         }
-        tries.stop_all();
+        waits.stop_all();
         second.stopped().await;
     }
 
     #[test]
     fn a_ticket_stands_for_one_call_at_a_time_and_is_free_afterwards() {
-        let tries = Tries::default();
-        let running = tries.begin("1".into()).unwrap();
-        assert_eq!(tries.begin("1".into()).err().map(|e| e.code), Some(Code::BadRequest));
+        let waits = Waits::default();
+        let running = waits.begin("1".into()).unwrap();
+        assert_eq!(waits.begin("1".into()).err().map(|e| e.code), Some(Code::BadRequest));
         drop(running);
-        assert!(tries.begin("1".into()).is_ok());
+        assert!(waits.begin("1".into()).is_ok());
     }
 }

@@ -13,7 +13,7 @@ use neuron_tests::{
 use serde_json::json;
 
 /// Every route there is, and paths that lead nowhere.
-const PATHS: [(&str, &str); 18] = [
+const PATHS: [(&str, &str); 19] = [
     ("GET", "/healthz"),
     ("GET", "/mcp/tools"),
     ("POST", "/mcp/call"),
@@ -27,6 +27,7 @@ const PATHS: [(&str, &str); 18] = [
     ("POST", "/mcp/servers/auto-approve"),
     ("POST", "/mcp/servers/remove"),
     ("POST", "/mcp/servers/reconnect"),
+    ("POST", "/mcp/servers/stop-trying"),
     ("GET", "/mcp/events"),
     ("GET", "/"),
     ("GET", "/nothing/here"),

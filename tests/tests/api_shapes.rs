@@ -365,6 +365,7 @@ fn managing_is_the_owners_and_changes_nothing_from_elsewhere() {
         ("/mcp/servers/auto-approve", json!({"id": "fake", "auto_approve": true})),
         ("/mcp/servers/remove", json!({"id": "fake"})),
         ("/mcp/servers/reconnect", json!({"id": "fake"})),
+        ("/mcp/servers/stop-trying", json!({"id": "fake"})),
     ] {
         bridge.post(path, &body).refused(403, "scope_missing");
     }

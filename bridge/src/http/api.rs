@@ -7,14 +7,14 @@ use tokio::sync::broadcast;
 
 use crate::{
     bridge::{
-        BridgeHandle, CallRequest, Caller, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece,
+        BridgeHandle, CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece,
         SavedResource,
     },
     config::AutoApprove,
     error::ApiError,
     event::Numbered,
     ids::ConnectorId,
-    snapshot::{CallAnswer, ConnectorDetail, ConnectorView, Snapshot},
+    snapshot::{CallAnswer, ConnectorDetail, ConnectorView, LogPage, Snapshot},
     tools::ToolList,
 };
 
@@ -42,7 +42,8 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn set_auto_approve(&self, id: ConnectorId, value: AutoApprove) -> impl Answer<()>;
     fn remove(&self, id: ConnectorId) -> impl Answer<()>;
     fn reconnect(&self, id: ConnectorId) -> impl Answer<(ConnectorView, bool)>;
-    fn log_tail(&self, id: ConnectorId, lines: usize) -> impl Answer<Vec<String>>;
+    fn stop_trying(&self, id: ConnectorId) -> impl Answer<ConnectorView>;
+    fn log(&self, id: ConnectorId, query: LogQuery) -> impl Answer<LogPage>;
 }
 
 /// What an operation comes to. Dropping it gives the operation up.
@@ -121,7 +122,11 @@ impl Api for BridgeHandle {
         self.reconnect(id)
     }
 
-    fn log_tail(&self, id: ConnectorId, lines: usize) -> impl Answer<Vec<String>> {
-        self.log_tail(id, lines)
+    fn stop_trying(&self, id: ConnectorId) -> impl Answer<ConnectorView> {
+        self.stop_trying(id)
+    }
+
+    fn log(&self, id: ConnectorId, query: LogQuery) -> impl Answer<LogPage> {
+        self.log(id, query)
     }
 }

@@ -25,14 +25,16 @@ use super::{
     server::serve_router,
 };
 use crate::{
-    bridge::{CallRequest, Caller, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece, SavedResource},
+    bridge::{
+        CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece, SavedResource,
+    },
     config::AutoApprove,
     error::{ApiError, Code},
     event::{EventLog, Numbered},
     home::{Home, HomeLock},
     ids::{ConnectorId, ExposedName, ToolName},
     snapshot::{
-        ApiView, AuthState, AuthView, CallAnswer, ConfigView, ConnectionView, ConnectorDetail, ConnectorView,
+        ApiView, AuthState, AuthView, CallAnswer, ConfigView, ConnectionView, ConnectorDetail, ConnectorView, LogPage,
         Readiness, RejectedTool, Snapshot, Status, ToolHints, ToolView, TransportKind,
     },
     tools::{Listing, Offer, Tool, ToolList},
@@ -43,6 +45,9 @@ pub(super) const PRIVATE: &str = "PRIVATE-SENTINEL";
 
 /// A tool that never answers by itself.
 pub(super) const HANG: &str = "hang";
+
+/// A wait for a log line that never comes.
+pub(super) const HANGING_WAIT: Duration = Duration::from_millis(29_999);
 
 /// A tool whose call panics.
 pub(super) const BROKEN: &str = "broken";
@@ -319,9 +324,23 @@ impl Api for FakeApi {
         Ok((view(id.as_str()), true))
     }
 
-    async fn log_tail(&self, id: ConnectorId, lines: usize) -> Result<Vec<String>, ApiError> {
-        self.did(format!("log_tail {id} {lines}"));
-        Ok(vec![PRIVATE.into()])
+    async fn stop_trying(&self, id: ConnectorId) -> Result<ConnectorView, ApiError> {
+        self.did(format!("stop_trying {id}"));
+        Ok(view(id.as_str()))
+    }
+
+    async fn log(&self, id: ConnectorId, query: LogQuery) -> Result<LogPage, ApiError> {
+        let after = query.after.map(|after| after.to_string()).unwrap_or_default();
+        self.did(format!("log {id} {after} {} {:?}", query.lines, query.wait));
+        if query.wait == HANGING_WAIT {
+            let _ = self.hangs.send("begun");
+            std::future::pending::<()>().await;
+        }
+        Ok(LogPage {
+            lines: vec![PRIVATE.into()],
+            next: "a-1".into(),
+            missed: false,
+        })
     }
 }
 

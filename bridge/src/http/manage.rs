@@ -25,12 +25,13 @@ const DONE: Done = Done { ok: true };
 struct Outcome<'a> {
     ok: bool,
     server: Server<'a>,
-    /// Whether an attempt that was waited for completed its discovery.
-    verified: bool,
+    /// Whether an attempt that was waited for completed its discovery; absent where none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified: Option<bool>,
 }
 
 impl<'a> Outcome<'a> {
-    fn of(view: &'a ConnectorView, verified: bool) -> Self {
+    fn of(view: &'a ConnectorView, verified: Option<bool>) -> Self {
         Self {
             ok: true,
             server: Server::for_caller(&Caller::Owner, view),
@@ -57,7 +58,7 @@ pub(super) async fn add<A: Api>(
         }
     };
     let view = routes.api.add(id, entry).await?;
-    Ok(respond::json(&Outcome::of(&view, false)))
+    Ok(respond::json(&Outcome::of(&view, Some(false))))
 }
 
 #[derive(Deserialize)]
@@ -132,5 +133,14 @@ pub(super) async fn reconnect<A: Api>(
     Json(body): Json<IdBody>,
 ) -> Result<Response, Refused> {
     let (view, verified) = routes.api.reconnect(existing_id(&body.id)?).await?;
-    Ok(respond::json(&Outcome::of(&view, verified)))
+    Ok(respond::json(&Outcome::of(&view, Some(verified))))
+}
+
+pub(super) async fn stop_trying<A: Api>(
+    State(routes): State<Routes<A>>,
+    _: Owner,
+    Json(body): Json<IdBody>,
+) -> Result<Response, Refused> {
+    let view = routes.api.stop_trying(existing_id(&body.id)?).await?;
+    Ok(respond::json(&Outcome::of(&view, None)))
 }

@@ -230,6 +230,7 @@ async fn a_walk_in_changes_nothing_and_is_told_where_the_owner_does() {
         ("/mcp/servers/auto-approve", r#"{"id":"files","auto_approve":true}"#),
         ("/mcp/servers/remove", r#"{"id":"files"}"#),
         ("/mcp/servers/reconnect", r#"{"id":"files"}"#),
+        ("/mcp/servers/stop-trying", r#"{"id":"files"}"#),
         ("/mcp/resources/read", r#"{"server":"files","uri":"a:b"}"#),
         ("/mcp/resources/read", r#"{"server":"files","uri":"a:b","save":true}"#),
         ("/mcp/prompts/get", r#"{"server":"files","name":"p","arguments":{}}"#),

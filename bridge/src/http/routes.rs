@@ -70,6 +70,9 @@ impl<A: Api> Routes<A> {
         Route::new(POST, "/mcp/servers/reconnect", |method| {
             action(method, manage::reconnect::<A>)
         }),
+        Route::new(POST, "/mcp/servers/stop-trying", |method| {
+            action(method, manage::stop_trying::<A>)
+        }),
         Route::new(GET, "/mcp/resources", |method| on(method, offers::resources::<A>)),
         Route::new(POST, "/mcp/resources/read", |method| on(method, offers::read::<A>)),
         Route::new(GET, "/mcp/prompts", |method| on(method, offers::prompts::<A>)),

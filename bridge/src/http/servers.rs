@@ -1,5 +1,7 @@
 //! Connectors as callers see them. What only the owner may see is left out for everybody else here.
 
+use std::time::Duration;
+
 use axum::{extract::State, response::Response};
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +12,9 @@ use super::{
     routes::Routes,
 };
 use crate::{
-    bridge::Caller,
-    error::Action,
+    bridge::{Caller, LogQuery},
+    connector::log::Cursor,
+    error::{Action, ApiError, Code},
     snapshot::{
         ApiView, AuthView, ConnectionView, ConnectorDetail, ConnectorView, Notice, RejectedTool, Status, ToolView,
         TransportKind,
@@ -165,11 +168,42 @@ fn tools(detail: &ConnectorDetail) -> Vec<Tool<'_>> {
 /// Lines of a log in one answer, unless asked otherwise, and at most.
 const DEFAULT_LINES: usize = 200;
 const MOST_LINES: usize = 10_000;
+/// A longer wait would look like an answer that never comes.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LogParams {
     lines: Option<usize>,
+    /// The `next` of an earlier answer.
+    after: Option<String>,
+    wait_ms: Option<u64>,
+}
+
+impl LogParams {
+    fn query(self) -> Result<LogQuery, ApiError> {
+        let after = self.after.map(|after| after.parse::<Cursor>());
+        let after = after.transpose().map_err(|_| {
+            ApiError::bad_request("after has to be the next of an earlier answer; without it the newest lines come.")
+        })?;
+        let wait = Duration::from_millis(self.wait_ms.unwrap_or(0));
+        if wait > LONGEST_WAIT {
+            return Err(ApiError::bad_request(format!(
+                "wait_ms has to be between 0 and {} (30 seconds).",
+                LONGEST_WAIT.as_millis()
+            )));
+        }
+        if after.is_none() && !wait.is_zero() {
+            return Err(ApiError::bad_request(
+                "wait_ms needs after: it waits for lines later than those of an earlier answer.",
+            ));
+        }
+        Ok(LogQuery {
+            after,
+            lines: self.lines.unwrap_or(DEFAULT_LINES).min(MOST_LINES),
+            wait,
+        })
+    }
 }
 
 pub(super) async fn log<A: Api>(
@@ -178,11 +212,12 @@ pub(super) async fn log<A: Api>(
     _: Owner,
     Params(params): Params<LogParams>,
 ) -> Result<Response, Refused> {
-    #[derive(Serialize)]
-    struct Log {
-        lines: Vec<String>,
+    let query = params.query()?;
+    tokio::select! {
+        page = routes.api.log(existing_id(&id)?, query) => Ok(respond::json(&page?)),
+        () = routes.closing.cancelled() => Err(Refused(ApiError::new(
+            Code::Unavailable,
+            "Neuron Connect is being stopped; ask again once it runs.",
+        ))),
     }
-    let count = params.lines.unwrap_or(DEFAULT_LINES).min(MOST_LINES);
-    let lines = routes.api.log_tail(existing_id(&id)?, count).await?;
-    Ok(respond::json(&Log { lines }))
 }

@@ -126,6 +126,20 @@ rejected: Array<RejectedTool>,
  */
 entry: string, };
 
+export type LogPage = { 
+/**
+ * Each with its UTC time before it, redacted.
+ */
+lines: Array<string>, 
+/**
+ * The place after these lines, to ask for later ones with.
+ */
+next: string, 
+/**
+ * True when lines between the place asked for and these are lost: the log went on too fast, or begins anew.
+ */
+missed: boolean, };
+
 export type ToolView = { name: string, exposed_name: string, title: string | null, description: string, 
 /**
  * JSON Schema; root is always an object type.

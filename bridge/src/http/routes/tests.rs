@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
-use super::super::fake::{HANG, PRIVATE, Reply, Running, get, post, view};
+use super::super::fake::{HANG, HANGING_WAIT, PRIVATE, Reply, Running, get, post, view};
 use crate::{
     event::Event,
     ids::{ConnectorId, ExposedName},
@@ -262,8 +262,39 @@ async fn the_owner_sees_the_entry_the_log_and_the_error_in_full() {
     let one = ask_as_owner(&server, &get("/mcp/servers/files")).await.json();
     assert_eq!(one["entry"], PRIVATE);
     let log = ask_as_owner(&server, &get("/mcp/servers/files/log?lines=7")).await;
-    assert_eq!(log.json(), json!({"lines": [PRIVATE]}));
-    assert_eq!(server.api.take_done(), ["log_tail files 7"]);
+    assert_eq!(log.json(), json!({"lines": [PRIVATE], "next": "a-1", "missed": false}));
+    assert_eq!(server.api.take_done(), ["log files  7 0ns"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_log_is_followed_from_a_place_and_only_from_one_it_gave() {
+    let server = Running::start().await;
+    let path = "/mcp/servers/files/log?after=a-1&lines=9&wait_ms=30000";
+    ask_as_owner(&server, &get(path)).await.json();
+    assert_eq!(server.api.take_done(), ["log files a-1 9 30s"]);
+    for query in ["after=nowhere", "after=a-1&wait_ms=30001", "wait_ms=5", "after="] {
+        let reply = ask_as_owner(&server, &get(&format!("/mcp/servers/files/log?{query}"))).await;
+        assert_eq!(
+            (reply.status, reply.refusal().as_str()),
+            (400, "bad_request"),
+            "{query}"
+        );
+    }
+    assert_eq!(server.api.take_done(), [""; 0]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_line_is_told_when_the_bridge_stops() {
+    let mut server = Running::start().await;
+    let mut stream = server.connect_local().await;
+    let path = format!("/mcp/servers/files/log?after=a-1&wait_ms={}", HANGING_WAIT.as_millis());
+    stream.write_all(get(&path).as_bytes()).await.unwrap();
+    assert_eq!(server.hangs.recv().await, Some("begun"));
+    server.shutdown.cancel();
+    let reply = Reply::read(&mut stream).await;
+    assert_eq!((reply.status, reply.refusal().as_str()), (503, "unavailable"));
     server.stop().await;
 }
 
@@ -324,6 +355,15 @@ async fn the_owner_changes_connectors_and_gets_the_promised_answers() {
         (&Value::Bool(true), &Value::Bool(true))
     );
     assert_eq!(again["server"]["id"], view("files").id);
+    server.api.take_done();
+    let stopped = ask_as_owner(&server, &post("/mcp/servers/stop-trying", r#"{"id":"files"}"#)).await;
+    let stopped = stopped.json();
+    assert_eq!(
+        (&stopped["ok"], &stopped["server"]["id"]),
+        (&Value::Bool(true), &Value::from("files"))
+    );
+    assert!(stopped.get("verified").is_none(), "{stopped}");
+    assert_eq!(server.api.take_done(), ["stop_trying files"]);
     server.stop().await;
 }
 
