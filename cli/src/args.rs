@@ -129,11 +129,23 @@ connectors.json as it is.")]
     #[command(after_help = "Example:\n  neuron-connectd reconnect time")]
     Reconnect(ConnectorArg),
 
+    /// Give up connecting a connector: the attempt under way and those that are scheduled
+    #[command(after_help = "\
+Example:
+  neuron-connectd stop-trying time
+
+`status` shows which attempt comes next. A connector that is connected stays so.
+It is tried again by \"neuron-connectd reconnect\", and when its tools are called.")]
+    StopTrying(ConnectorArg),
+
     /// Show what a connector's program wrote to its standard error
     #[command(after_help = "\
 Examples:
   neuron-connectd logs time
-  neuron-connectd logs time -n 20 -f")]
+  neuron-connectd logs time -n 20 -f
+
+Secrets are shown as [REDACTED]. With --follow it goes on when the bridge is
+restarted, and ends when the connector is removed.")]
     Logs(LogsArgs),
 
     /// Check this computer and every connector, and say what to do

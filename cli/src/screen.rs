@@ -139,13 +139,18 @@ impl Cell {
 
 /// Prints to standard output. A reader that has gone away (`| head`) is no failure.
 pub(crate) fn print(text: &str) {
+    let _reader_gone = print_to_reader(text);
+}
+
+/// As [`print`]; whether the reader is still there.
+pub(crate) fn print_to_reader(text: &str) -> bool {
     let mut out = std::io::stdout().lock();
     let end = if text.is_empty() || text.ends_with('\n') {
         ""
     } else {
         "\n"
     };
-    let _reader_gone = write!(out, "{text}{end}").and_then(|()| out.flush());
+    write!(out, "{text}{end}").and_then(|()| out.flush()).is_ok()
 }
 
 /// Says something on standard error, for a terminal without control sequences.
@@ -165,11 +170,11 @@ pub(crate) fn complain(text: &str) {
 
 /// Prints a JSON body for a program, which a person may well look at.
 pub(crate) fn print_json(body: &Value) {
-    print(&escaped(body));
+    print(&json_text(body));
 }
 
 /// JSON escapes most control characters itself; a terminal also acts on those above U+007E.
-fn escaped(body: &Value) -> String {
+pub(crate) fn json_text(body: &Value) -> String {
     let mut out = String::new();
     for c in body.to_string().chars() {
         match c {
@@ -239,7 +244,7 @@ mod tests {
     #[test]
     fn json_holds_no_character_that_a_terminal_acts_on_and_says_the_same() {
         let body = serde_json::json!({"k\u{9b}": "a\u{1b}[2J\u{9b}31m\u{7f}ü\n"});
-        let text = escaped(&body);
+        let text = json_text(&body);
         assert!(!text.chars().any(char::is_control), "{text}");
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), body);
     }

@@ -293,24 +293,36 @@ fn reconnect_tells_whether_the_attempt_worked() {
 
 #[test]
 fn logs_are_shown_and_followed_line_by_line() {
+    let later =
+        ["a-2", "a-3", "a-9"].map(|after| format!("GET /mcp/servers/t/log?lines=1000&after={after}&wait_ms=20000"));
     let bridge = Bridge::answering(&[
         (
             "GET /mcp/servers/a%2Fb/log?lines=100",
             200,
-            json!({"lines": ["one", "two"]}),
+            json!({"lines": ["one", "two"], "next": "a-2", "missed": false}),
         ),
         (
-            "GET /mcp/servers/t/log?lines=1000",
+            "GET /mcp/servers/t/log?lines=1",
             200,
-            json!({"lines": ["one", "two"]}),
+            json!({"lines": ["two"], "next": "a-2", "missed": false}),
         ),
         (
-            "GET /mcp/servers/t/log?lines=1000",
+            &later[0],
             200,
-            json!({"lines": ["one", "two", "three"]}),
+            json!({"lines": ["three"], "next": "a-3", "missed": false}),
         ),
         (
-            "GET /mcp/servers/t/log?lines=1000",
+            &later[1],
+            503,
+            json!({"error": "It is being started.", "code": "unavailable"}),
+        ),
+        (
+            &later[1],
+            200,
+            json!({"lines": ["nine"], "next": "a-9", "missed": true}),
+        ),
+        (
+            &later[2],
             404,
             json!({"error": "No such connector.", "code": "unknown_server"}),
         ),
@@ -320,10 +332,34 @@ fn logs_are_shown_and_followed_line_by_line() {
     assert_eq!(ran.out, "one\ntwo\n");
     let ran = bridge.run(&["logs", "t", "-f", "-n", "1"]);
     ran.ends(1);
-    assert_eq!(
-        (ran.out.as_str(), ran.err.as_str()),
-        ("two\nthree\n", "neuron-connectd: No such connector.\n")
-    );
+    assert_eq!(ran.out, "two\nthree\nnine\n");
+    for said in ["It is being started.", "Some lines are missing", "t was removed"] {
+        assert!(ran.err.contains(said), "{said} in {}", ran.err);
+    }
+}
+
+#[test]
+fn trying_is_stopped_and_what_stands_is_told() {
+    for (server, says) in [
+        (
+            json!({"id": "t", "status": "error", "error": "Nobody there.", "action": "reconnect"}),
+            "Stopped trying to connect t. Nobody there. (try again: neuron-connectd reconnect t)",
+        ),
+        (
+            json!({"id": "t", "status": "connected"}),
+            "Nothing was being tried: t is connected.",
+        ),
+    ] {
+        let bridge = Bridge::answering(&[(
+            "POST /mcp/servers/stop-trying",
+            200,
+            json!({"ok": true, "server": server}),
+        )]);
+        let ran = bridge.run(&["stop-trying", "t"]);
+        ran.ends(0);
+        assert_eq!(ran.out.trim_end(), says);
+        assert_eq!(bridge.asked()[0].1, json!({"id": "t"}));
+    }
 }
 
 #[test]
@@ -347,6 +383,7 @@ fn without_a_bridge_every_command_says_how_to_start_one_and_exits_3() {
         &["enable", "t"],
         &["reconnect", "t"],
         &["logs", "t"],
+        &["stop-trying", "t"],
     ];
     commands.iter().for_each(|arguments| nobody(arguments));
     let ran = run(&home, &["status", "--json"], "");

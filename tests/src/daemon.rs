@@ -280,13 +280,15 @@ impl Daemon {
 /// # Panics
 /// When it cannot be started.
 pub fn command_in(home: &Home, arguments: &[&str]) -> Output {
+    command_line(home, arguments).output().expect("the command line starts")
+}
+
+/// Our command line in a home, ready to be started.
+pub fn command_line(home: &Home, arguments: &[&str]) -> Command {
     let mut command = Command::new(program::bridge());
     environment(&mut command, home, &Setup::default());
+    command.args(arguments).stdin(Stdio::null());
     command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the command line starts")
 }
 
 /// `neuron-connectd serve` for this home, ready to be started; its port is still to be said.

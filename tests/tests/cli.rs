@@ -1,14 +1,19 @@
 //! The command line beside a running bridge: what it prints, and how it ends.
 
-use std::process::Output;
+use std::{
+    fs::File,
+    path::PathBuf,
+    process::{Child, Output},
+};
 
 use neuron_tests::{
-    daemon::{Daemon, command_in},
+    daemon::{Daemon, command_in, command_line},
     fake::Fake,
     home::Home,
-    program,
+    process, program,
     wait::{SOON, eventually},
 };
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 const DONE: i32 = 0;
@@ -192,7 +197,7 @@ fn a_connector_is_added_turned_off_and_on_reconnected_and_removed() {
 
     run(&bridge, &["remove", "mine"], DONE);
     assert!(bridge.server("mine").is_none());
-    for command in ["remove", "enable", "disable", "reconnect", "logs"] {
+    for command in ["remove", "enable", "disable", "reconnect", "stop-trying", "logs"] {
         run(&bridge, &[command, "mine"], FAILED);
     }
 }
@@ -216,6 +221,90 @@ fn logs_show_what_the_program_wrote() {
             .contains("these last words")
             .then_some(())
     });
+}
+
+/// `logs fake -f` as it runs, with all that it said so far.
+struct Follower {
+    child: Child,
+    said: PathBuf,
+}
+
+impl Follower {
+    fn start(home: &Home) -> Self {
+        let said = home.path().join("followed");
+        let file = File::create(&said).unwrap();
+        let child = command_line(home, &["logs", "fake", "-f"])
+            .stdout(file.try_clone().unwrap())
+            .stderr(file)
+            .spawn()
+            .unwrap();
+        Self { child, said }
+    }
+
+    fn says(&self, what: &str, times: usize) {
+        eventually(&format!("“{what}” {times} times"), SOON, || {
+            let text = std::fs::read_to_string(&self.said).unwrap();
+            (text.matches(what).count() == times).then_some(())
+        });
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_followed_log_goes_on_over_new_files_and_a_new_bridge_and_ends_with_its_connector() {
+    let mut bridge = with_fake();
+    let mut follower = Follower::start(&bridge.home);
+    follower.says("[session] connected", 1);
+
+    // What turns a full file over: another one in its place.
+    let log = bridge.home.neuron().join("connect/logs/fake.log");
+    eventually("the log's file", SOON, || log.exists().then_some(()));
+    std::fs::rename(&log, log.with_extension("log.1")).unwrap();
+    run(&bridge, &["reconnect", "fake"], DONE);
+    follower.says("[session] connected", 2);
+
+    bridge = bridge.restart();
+    follower.says("Waiting for it to come back.", 1);
+    follower.says("The bridge runs again", 1);
+    run(&bridge, &["reconnect", "fake"], DONE);
+    follower.says("[session] connected", 3);
+
+    run(&bridge, &["remove", "fake"], DONE);
+    let status = process::wait_for_exit(&mut follower.child, "the follower", SOON);
+    assert_eq!(status.code(), Some(FAILED));
+    follower.says("The connector fake was removed", 1);
+}
+
+#[test]
+fn ctrl_c_ends_a_followed_log_without_a_complaint() {
+    let bridge = with_fake();
+    let mut follower = Follower::start(&bridge.home);
+    follower.says("[session] connected", 1);
+    process::signal(follower.child.id(), Signal::INT);
+    let status = process::wait_for_exit(&mut follower.child, "the follower", SOON);
+    assert_eq!(status.code(), Some(DONE));
+    follower.says("neuron-connectd:", 0);
+}
+
+#[test]
+fn attempts_are_shown_and_stopped() {
+    let bridge = Daemon::serving(Home::new(), [("far", json!({"url": "http://127.0.0.1:9/mcp"}))]);
+    bridge.wait_for_status("far", "retrying");
+    let shown = run(&bridge, &["status"], DONE);
+    assert!(shown.contains(" of 5, in ") && shown.contains(" s · "), "{shown}");
+    let told = run(&bridge, &["stop-trying", "far"], DONE);
+    assert!(told.contains("Stopped trying to connect far"), "{told}");
+    let row = bridge.server("far").unwrap();
+    assert_eq!(
+        (&row["status"], &row["action"], &row["connection"]["retry"]),
+        (&json!("error"), &json!("reconnect"), &Value::Null)
+    );
 }
 
 #[test]
@@ -245,7 +334,9 @@ fn without_a_bridge_every_command_says_so() {
         &["enable", "a"],
         &["disable", "a"],
         &["reconnect", "a"],
+        &["stop-trying", "a"],
         &["logs", "a"],
+        &["logs", "a", "-f"],
         &["doctor"],
     ] {
         let output = command_in(&home, arguments);

@@ -1,4 +1,4 @@
-//! `remove`, `enable`, `disable`, `reconnect`: one connector, one change.
+//! `remove`, `enable`, `disable`, `reconnect`, `stop-trying`: one connector, one change.
 
 use std::time::Duration;
 
@@ -53,4 +53,19 @@ pub(super) async fn reconnect(context: &Context, id: &str) -> Result<(), Failure
         message: harmless(format!("{id} could not be connected ({status}). {}", status::note(server)).trim_end()),
         body: answer,
     })
+}
+
+pub(super) async fn stop_trying(context: &Context, id: &str) -> Result<(), Failure> {
+    let body = json!({ "id": id }).to_string();
+    let answer = context.client()?.post("/mcp/servers/stop-trying", body).await?.ok()?;
+    context.show(&answer, || {
+        let server = &answer["server"];
+        match server["status"].as_str() {
+            Some(status @ ("connected" | "sleeping" | "disabled")) => {
+                format!("Nothing was being tried: {id} is {status}.")
+            }
+            _ => harmless(format!("Stopped trying to connect {id}. {}", status::note(server)).trim_end()),
+        }
+    });
+    Ok(())
 }

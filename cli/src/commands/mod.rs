@@ -55,6 +55,7 @@ pub(crate) async fn run(context: &Context, command: &ClientCommand) -> Result<()
         ClientCommand::Enable(arg) => manage::toggle(context, &arg.id, true).await,
         ClientCommand::Disable(arg) => manage::toggle(context, &arg.id, false).await,
         ClientCommand::Reconnect(arg) => manage::reconnect(context, &arg.id).await,
+        ClientCommand::StopTrying(arg) => manage::stop_trying(context, &arg.id).await,
         ClientCommand::Logs(args) => logs::run(context, args).await,
         ClientCommand::Doctor => doctor::run(context).await,
     }

@@ -1,5 +1,7 @@
 //! `status`: the bridge and its connectors at a glance.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use serde_json::Value;
 
 use super::Context;
@@ -59,6 +61,24 @@ fn row(server: &Value) -> Vec<Cell> {
 
 /// Why a connector is as it is and what to do, in one line; empty where all is well.
 pub(super) fn note(server: &Value) -> String {
+    let note = standing(server);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    match attempt(server, now) {
+        Some(attempt) if note.is_empty() => attempt,
+        Some(attempt) => format!("{attempt} · {note}"),
+        None => note,
+    }
+}
+
+/// The attempt that is scheduled next. `now` since 1970.
+fn attempt(server: &Value, now: Duration) -> Option<String> {
+    let retry = &server["connection"]["retry"];
+    let at = Duration::from_millis(retry["next_attempt_at"].as_u64()?);
+    let left = at.saturating_sub(now).as_millis().div_ceil(1000);
+    Some(format!("attempt {} of {}, in {left} s", retry["number"], retry["max"]))
+}
+
+fn standing(server: &Value) -> String {
     let said = ["error", "progress"].iter().find_map(|key| server[*key].as_str());
     let hint = server["action"]
         .as_str()
@@ -115,6 +135,23 @@ mod tests {
         let server = json!({"id": "x", "error": "It failed.", "action": "reconnect"});
         assert_eq!(note(&server), "It failed. (try again: neuron-connectd reconnect x)");
         assert_eq!(note(&json!({"id": "x"})), "");
+    }
+
+    #[test]
+    fn a_connector_that_is_tried_again_shows_which_attempt_and_when() {
+        let retry = json!({"number": 3, "max": 5, "next_attempt_at": 107_001});
+        let server = json!({"id": "x", "error": "It failed.", "connection": {"retry": retry}});
+        for (now, shown) in [
+            (100_000, "attempt 3 of 5, in 8 s"),
+            (107_001, "attempt 3 of 5, in 0 s"),
+            (200_000, "attempt 3 of 5, in 0 s"),
+        ] {
+            assert_eq!(attempt(&server, Duration::from_millis(now)).unwrap(), shown);
+        }
+        assert!(note(&server).ends_with(" s · It failed."), "{}", note(&server));
+        assert_eq!(attempt(&json!({"connection": {"retry": null}}), Duration::ZERO), None);
+        let connecting = json!({"id": "x", "progress": "Still installing…", "connection": {"retry": null}});
+        assert_eq!(note(&connecting), "Still installing…");
     }
 
     #[test]
