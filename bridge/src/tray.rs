@@ -4,7 +4,7 @@
 
 use crate::{
     ids::ConnectorId,
-    snapshot::{ApiView, ConnectorView, NoticeLevel, Snapshot, Status},
+    snapshot::{ApiView, ConnectorView, NoticeLevel, RetryView, Snapshot, Status},
 };
 
 /// Connectors shown by name; the window shows the others.
@@ -44,6 +44,11 @@ pub enum Item {
         connector: ConnectorId,
         on: bool,
     },
+    /// More lines behind this one.
+    Submenu {
+        text: String,
+        items: Vec<Item>,
+    },
     Separator,
 }
 
@@ -54,6 +59,10 @@ pub enum Click {
     Open(Route),
     /// Turn the connector to the other side of what the menu showed.
     Toggle(ConnectorId),
+    /// Connect now instead of at the scheduled time.
+    TryNow(ConnectorId),
+    /// Give up the attempts that are scheduled.
+    StopTrying(ConnectorId),
     Quit,
 }
 
@@ -82,13 +91,16 @@ impl Route {
 }
 
 impl Click {
-    /// The id under which a tray carries the click: `open:<key or place>`, `toggle:<id>`, `quit`.
+    /// The id under which a tray carries the click: `open:<key or place>`, `toggle:<id>`, `try:<id>`, `stop:<id>`,
+    /// `quit`.
     pub fn id(&self) -> String {
         match self {
             Self::Open(Route::Connectors) => "open".to_owned(),
             Self::Open(Route::AddConnector) => "add".to_owned(),
             Self::Open(Route::Connector(key)) => format!("open:{key}"),
             Self::Toggle(connector) => format!("toggle:{connector}"),
+            Self::TryNow(connector) => format!("try:{connector}"),
+            Self::StopTrying(connector) => format!("stop:{connector}"),
             Self::Quit => "quit".to_owned(),
         }
     }
@@ -104,6 +116,8 @@ impl Click {
             },
             Some(("open", key)) => Some(Self::Open(Route::Connector(key.to_owned()))),
             Some(("toggle", id)) => ConnectorId::parse(id).ok().map(Self::Toggle),
+            Some(("try", id)) => ConnectorId::parse(id).ok().map(Self::TryNow),
+            Some(("stop", id)) => ConnectorId::parse(id).ok().map(Self::StopTrying),
             Some(_) => None,
         }
     }
@@ -112,11 +126,16 @@ impl Click {
 impl Menu {
     /// What a click on this connector's toggle turns it to, going by what this menu shows.
     pub fn toggled(&self, id: &ConnectorId) -> Option<bool> {
-        self.items.iter().find_map(|item| match item {
-            Item::Toggle { connector, on, .. } => (connector == id).then_some(!on),
-            Item::Line(_) | Item::Button { .. } | Item::Separator => None,
-        })
+        toggled(&self.items, id)
     }
+}
+
+fn toggled(items: &[Item], id: &ConnectorId) -> Option<bool> {
+    items.iter().find_map(|item| match item {
+        Item::Toggle { connector, on, .. } => (connector == id).then_some(!on),
+        Item::Submenu { items, .. } => toggled(items, id),
+        Item::Line(_) | Item::Button { .. } | Item::Separator => None,
+    })
 }
 
 /// Draws the snapshot as a menu.
@@ -213,6 +232,9 @@ fn needs(snapshot: &Snapshot) -> Vec<Item> {
 }
 
 fn connector(view: &ConnectorView) -> Item {
+    if let (Some(retry), Ok(id)) = (&view.connection.retry, ConnectorId::parse(&view.id)) {
+        return retrying(view, retry, id);
+    }
     let text = format!("{} · {}", name(view), words(view.status));
     match ConnectorId::parse(&view.id) {
         Ok(connector) if view.status != Status::Invalid => Item::Toggle {
@@ -221,6 +243,27 @@ fn connector(view: &ConnectorView) -> Item {
             on: view.enabled,
         },
         Ok(_) | Err(_) => open(text, Route::Connector(view.id.clone())),
+    }
+}
+
+/// Without the seconds until the attempt: a menu that changes while it is open cannot be used.
+fn retrying(view: &ConnectorView, retry: &RetryView, id: ConnectorId) -> Item {
+    let button = |text: &str, click| Item::Button {
+        text: text.to_owned(),
+        click,
+    };
+    Item::Submenu {
+        text: format!("{}: attempt {} of {}", name(view), retry.number, retry.max),
+        items: vec![
+            button("Try now", Click::TryNow(id.clone())),
+            button("Stop trying", Click::StopTrying(id.clone())),
+            open("See why…", Route::Connector(view.id.clone())),
+            Item::Toggle {
+                text: "Turned on".to_owned(),
+                connector: id,
+                on: view.enabled,
+            },
+        ],
     }
 }
 
@@ -267,283 +310,4 @@ fn is_invisible(c: char) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::snapshot::{AuthState, AuthView, ConfigView, ConnectionView, Notice, Readiness, TransportKind};
-
-    #[test]
-    fn the_menu_shows_state_what_needs_the_person_and_every_toggle() {
-        let mut off = view("github", "GitHub", Status::Disabled);
-        off.enabled = false;
-        let shown = menu(&snapshot(vec![
-            view("files", "Files", Status::Connected),
-            view("linear", "Linear", Status::Sleeping),
-            view("notion", "Notion", Status::NeedsSignIn),
-            off,
-        ]));
-        assert_eq!(
-            shown,
-            Menu {
-                icon: Icon::Attention,
-                items: vec![
-                    line("1 connected · 1 needs you"),
-                    button(
-                        "Notion: Sign-in needed…",
-                        Click::Open(Route::Connector("notion".into()))
-                    ),
-                    Item::Separator,
-                    toggle("files", "Files · Connected", true),
-                    toggle("linear", "Linear · Ready", true),
-                    toggle("notion", "Notion · Sign-in needed", true),
-                    toggle("github", "GitHub · Off", false),
-                    button("Add connector…", Click::Open(Route::AddConnector)),
-                    Item::Separator,
-                    button("Open Neuron Connect", Click::Open(Route::Connectors)),
-                    button("Quit", Click::Quit),
-                ],
-            }
-        );
-    }
-
-    #[test]
-    fn without_connectors_the_menu_still_offers_to_add_open_and_quit() {
-        assert_eq!(
-            menu(&snapshot(vec![])),
-            Menu {
-                icon: Icon::Normal,
-                items: vec![
-                    line("No connectors yet"),
-                    Item::Separator,
-                    button("Add connector…", Click::Open(Route::AddConnector)),
-                    Item::Separator,
-                    button("Open Neuron Connect", Click::Open(Route::Connectors)),
-                    button("Quit", Click::Quit),
-                ],
-            }
-        );
-    }
-
-    #[test]
-    fn a_taken_port_and_a_broken_file_come_before_connectors_and_call_for_attention() {
-        let mut snapshot = snapshot(vec![view("files", "Files", Status::Error)]);
-        snapshot.api = ApiView::PortTaken {
-            port: 7771,
-            message: "Port 7771 is held by \"other\" (process 12).".into(),
-        };
-        snapshot.config.notices = vec![
-            notice(NoticeLevel::Error, None),
-            notice(NoticeLevel::Error, Some("files")),
-        ];
-        let shown = menu(&snapshot);
-        assert_eq!(shown.icon, Icon::Attention);
-        assert_eq!(
-            shown.items[..4],
-            [
-                line("None connected · 3 need you"),
-                button("Port 7771 is taken by another program…", Click::Open(Route::Connectors)),
-                button("connectors.json has a problem…", Click::Open(Route::Connectors)),
-                button("Files: Not working…", Click::Open(Route::Connector("files".into()))),
-            ]
-        );
-    }
-
-    #[test]
-    fn remarks_that_break_nothing_do_not_call_for_attention() {
-        let mut snapshot = snapshot(vec![view("files", "Files", Status::Retrying)]);
-        snapshot.config.notices = vec![notice(NoticeLevel::Warning, None), notice(NoticeLevel::Info, None)];
-        assert_eq!(menu(&snapshot).icon, Icon::Normal);
-    }
-
-    #[test]
-    fn the_status_line_says_the_most_that_is_true() {
-        for (statuses, said) in [
-            (
-                vec![Status::Connected, Status::Connected, Status::Sleeping],
-                "2 connected",
-            ),
-            (vec![Status::Connecting, Status::Sleeping], "1 connecting"),
-            (vec![Status::Sleeping, Status::Disabled], "1 ready"),
-            (vec![Status::Disabled, Status::Disabled], "All off"),
-            (vec![Status::Retrying], "None connected"),
-            (vec![Status::NeedsSecret, Status::Error], "None connected · 2 need you"),
-        ] {
-            let views = statuses.into_iter().map(|s| view("x", "X", s)).collect();
-            assert_eq!(menu(&snapshot(views)).items[0], line(said));
-        }
-    }
-
-    #[test]
-    fn an_entry_that_cannot_be_used_opens_its_page_instead_of_toggling() {
-        for (id, status) in [
-            ("bad", Status::Invalid),
-            ("not an id", Status::Invalid),
-            ("not an id", Status::Error),
-        ] {
-            let shown = menu(&snapshot(vec![view(id, "Bad", status)]));
-            let Item::Button { click, .. } = &shown.items[3] else {
-                panic!("{:?} is no button", shown.items[3]);
-            };
-            assert_eq!(click, &Click::Open(Route::Connector(id.into())));
-        }
-    }
-
-    #[test]
-    fn a_long_list_shows_25_and_leads_to_the_others() {
-        let views = |n| {
-            (0..n)
-                .map(|i| view(&format!("c{i}"), &format!("C{i}"), Status::Sleeping))
-                .collect()
-        };
-        let toggles = |m: &Menu| m.items.iter().filter(|i| matches!(i, Item::Toggle { .. })).count();
-        let all = button("All connectors…", Click::Open(Route::Connectors));
-        let shown = menu(&snapshot(views(26)));
-        assert_eq!((toggles(&shown), shown.items.contains(&all)), (25, true));
-        let shown = menu(&snapshot(views(25)));
-        assert_eq!((toggles(&shown), shown.items.contains(&all)), (25, false));
-    }
-
-    #[test]
-    fn many_needs_show_five_and_lead_to_the_others() {
-        let views = (0..7)
-            .map(|i| view(&format!("c{i}"), &format!("C{i}"), Status::Error))
-            .collect();
-        let shown = menu(&snapshot(views));
-        assert_eq!(
-            shown.items[5],
-            button("C4: Not working…", Click::Open(Route::Connector("c4".into())))
-        );
-        assert_eq!(shown.items[6], button("2 more…", Click::Open(Route::Connectors)));
-        assert_eq!(shown.items[7], Item::Separator);
-    }
-
-    #[test]
-    fn hostile_names_become_one_short_visible_line() {
-        for (given, shown) in [
-            ("Evil\u{202e}txt.exe", "Eviltxt.exe"),
-            ("two\nlines\ttab", "two lines tab"),
-            ("zero\u{200b}\u{feff}width\u{e0041}", "zerowidth"),
-            ("bell\u{7}\u{1b}[31m", "bell[31m"),
-            ("\u{200b}\u{202e}", "the-id"),
-            ("   ", "the-id"),
-            ("Salt & Pepper_1", "Salt & Pepper_1"),
-        ] {
-            let items = menu(&snapshot(vec![view("the-id", given, Status::Sleeping)])).items;
-            assert_eq!(
-                items[2],
-                toggle("the-id", &format!("{shown} · Ready"), true),
-                "for {given:?}"
-            );
-        }
-        let exact = "é".repeat(64);
-        assert_eq!(plain(&exact), exact);
-        assert_eq!(plain(&"é".repeat(65)), format!("{}…", "é".repeat(63)));
-    }
-
-    #[test]
-    fn every_click_survives_its_way_through_the_tray_and_nothing_else_does() {
-        let id = ConnectorId::parse("a.b-c").unwrap();
-        for click in [
-            Click::Open(Route::Connectors),
-            Click::Open(Route::AddConnector),
-            Click::Open(Route::Connector("not an:id".into())),
-            Click::Toggle(id),
-            Click::Quit,
-        ] {
-            assert_eq!(Click::parse(&click.id()), Some(click));
-        }
-        for id in ["", "toggle:", "toggle:not an id", "toggle", "quit:now", "other"] {
-            assert_eq!(Click::parse(id), None, "for {id:?}");
-        }
-    }
-
-    #[test]
-    fn a_toggle_turns_to_the_other_side_of_what_was_shown() {
-        let mut off = view("b", "B", Status::Disabled);
-        off.enabled = false;
-        let shown = menu(&snapshot(vec![view("a", "A", Status::Sleeping), off]));
-        let toggled = |id| shown.toggled(&ConnectorId::parse(id).unwrap());
-        assert_eq!(
-            (toggled("a"), toggled("b"), toggled("c")),
-            (Some(false), Some(true), None)
-        );
-    }
-
-    #[test]
-    fn a_key_cannot_leave_its_place_in_the_route() {
-        assert_eq!(
-            Route::Connector("../x?y#z".into()).fragment(),
-            "#/connectors/%2E%2E%2Fx%3Fy%23z"
-        );
-    }
-
-    fn line(text: &str) -> Item {
-        Item::Line(text.into())
-    }
-
-    fn button(text: &str, click: Click) -> Item {
-        Item::Button {
-            text: text.into(),
-            click,
-        }
-    }
-
-    fn toggle(id: &str, text: &str, on: bool) -> Item {
-        Item::Toggle {
-            text: text.into(),
-            connector: ConnectorId::parse(id).unwrap(),
-            on,
-        }
-    }
-
-    fn notice(level: NoticeLevel, server: Option<&str>) -> Notice {
-        Notice {
-            level,
-            message: "Something.".into(),
-            line: None,
-            column: None,
-            server: server.map(Into::into),
-        }
-    }
-
-    fn snapshot(connectors: Vec<ConnectorView>) -> Snapshot {
-        Snapshot {
-            version: "0.1.0".into(),
-            api: ApiView::Listening { port: 7771 },
-            config: ConfigView {
-                path: "/home/p/.neuron/connectors.json".into(),
-                is_default: false,
-                notices: vec![],
-            },
-            connectors,
-        }
-    }
-
-    fn view(id: &str, name: &str, status: Status) -> ConnectorView {
-        ConnectorView {
-            id: id.into(),
-            name: name.into(),
-            description: String::new(),
-            transport: TransportKind::Stdio,
-            summary: String::new(),
-            enabled: true,
-            status,
-            tools: 0,
-            action: None,
-            error: None,
-            error_detail: None,
-            progress: None,
-            auth: AuthView { state: AuthState::None },
-            connection: ConnectionView {
-                generation: 0,
-                sequence: 0,
-                since: 0,
-                observed_at: 0,
-                era: None,
-                protocol: None,
-                retry: None,
-                readiness: Readiness::Unknown,
-            },
-            used_at: None,
-        }
-    }
-}
+mod tests;

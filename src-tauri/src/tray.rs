@@ -12,7 +12,7 @@ use neuron_bridge::{
 use tauri::{
     AppHandle, Manager, Wry,
     image::Image,
-    menu::{CheckMenuItemBuilder, IsMenuItem, MenuItemBuilder, PredefinedMenuItem},
+    menu::{CheckMenuItemBuilder, IsMenuItem, MenuItemBuilder, PredefinedMenuItem, Submenu},
     tray::TrayIconBuilder,
 };
 use tokio::sync::oneshot;
@@ -95,16 +95,21 @@ fn redraw(app: &AppHandle, next: Menu) {
 }
 
 fn draw(app: &AppHandle, menu: &Menu) -> tauri::Result<tauri::menu::Menu<Wry>> {
-    let items = menu
-        .items
-        .iter()
-        .map(|item| draw_item(app, item))
-        .collect::<tauri::Result<Vec<_>>>()?;
-    let items: Vec<&dyn IsMenuItem<Wry>> = items.iter().map(AsRef::as_ref).collect();
-    tauri::menu::Menu::with_items(app, &items)
+    let items = draw_items(app, &menu.items)?;
+    tauri::menu::Menu::with_items(app, &references(&items))
 }
 
-fn draw_item(app: &AppHandle, item: &Item) -> tauri::Result<Box<dyn IsMenuItem<Wry>>> {
+type Drawn = Box<dyn IsMenuItem<Wry>>;
+
+fn draw_items(app: &AppHandle, items: &[Item]) -> tauri::Result<Vec<Drawn>> {
+    items.iter().map(|item| draw_item(app, item)).collect()
+}
+
+fn references(items: &[Drawn]) -> Vec<&dyn IsMenuItem<Wry>> {
+    items.iter().map(AsRef::as_ref).collect()
+}
+
+fn draw_item(app: &AppHandle, item: &Item) -> tauri::Result<Drawn> {
     Ok(match item {
         Item::Line(text) => Box::new(MenuItemBuilder::new(literal(text)).enabled(false).build(app)?),
         Item::Button { text, click } => Box::new(MenuItemBuilder::with_id(click.id(), literal(text)).build(app)?),
@@ -113,6 +118,10 @@ fn draw_item(app: &AppHandle, item: &Item) -> tauri::Result<Box<dyn IsMenuItem<W
                 .checked(*on)
                 .build(app)?,
         ),
+        Item::Submenu { text, items } => {
+            let items = draw_items(app, items)?;
+            Box::new(Submenu::with_items(app, literal(text), true, &references(&items))?)
+        }
         Item::Separator => Box::new(PredefinedMenuItem::separator(app)?),
     })
 }
@@ -133,9 +142,30 @@ fn clicked(app: &AppHandle, id: &str) {
     match Click::parse(id) {
         Some(Click::Open(route)) => desktop::open(app, Reason::Asked, Some(&route)),
         Some(Click::Toggle(connector)) => toggle(app, connector),
+        Some(Click::TryNow(connector)) => try_now(app, connector),
+        Some(Click::StopTrying(connector)) => stop_trying(app, connector),
         Some(Click::Quit) => app::quit(app),
         None => {}
     }
+}
+
+/// The outcome shows in the menu.
+fn try_now(app: &AppHandle, connector: ConnectorId) {
+    let bridge = app.state::<Shell>().bridge.clone();
+    tauri::async_runtime::spawn(async move {
+        if let Err(e) = bridge.reconnect(connector.clone()).await {
+            tracing::warn!("{connector} could not be tried: {e}");
+        }
+    });
+}
+
+fn stop_trying(app: &AppHandle, connector: ConnectorId) {
+    let bridge = app.state::<Shell>().bridge.clone();
+    tauri::async_runtime::spawn(async move {
+        if let Err(e) = bridge.stop_trying(connector.clone()).await {
+            tracing::warn!("The attempts to connect {connector} could not be stopped: {e}");
+        }
+    });
 }
 
 fn toggle(app: &AppHandle, connector: ConnectorId) {
