@@ -23,7 +23,8 @@ const common: Partial<World> = {
   rejected: [{ name: "#3", reason: "It has no name, so nobody could call it." }],
   log: Array.from(
     { length: 80 },
-    (_, line) => `2026-11-30T09:14:${String(line % 60).padStart(2, "0")} served request ${line}`,
+    (_, line) =>
+      `2026-11-30T09:14:${String(line % 60).padStart(2, "0")}.000Z ${line % 20 === 0 ? "[session] connected to files over protocol 2025-11-25" : `served request ${line}`}`,
   ),
   propose(text) {
     if (text.startsWith("http")) {

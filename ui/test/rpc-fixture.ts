@@ -30,10 +30,26 @@ export const calls: string[] = [];
 
 let onSnapshot: (snapshot: Snapshot) => void = () => {};
 const waiting = new Map<string, () => void>();
+const logWaits = new Map<string, { come: () => void; reject: (cause: ApiError) => void }>();
+let missedLines = false;
+
+/** Adds lines to the log; whoever waits for them gets them. */
+export function writeLog(lines: string[], missed = false): void {
+  missedLines = missed;
+  world.log = [...world.log, ...lines];
+  for (const { come } of logWaits.values()) come();
+  logWaits.clear();
+}
+
+/** How many wait for a line. */
+export function logWaiters(): number {
+  return logWaits.size;
+}
 
 export function setWorld(next: World): void {
   world = next;
   calls.length = 0;
+  logWaits.clear();
 }
 
 /** Changes the world and publishes a new snapshot. */
@@ -120,7 +136,33 @@ export const rpc: Rpc = {
     record("cancel_try");
     waiting.get(ticket)?.();
   },
-  logTail: async () => world.log,
+  async stopTrying(id) {
+    record("stop_trying", id);
+    await refuse();
+    change(id, ({ connection, ...connector }) => ({
+      ...connector,
+      status: "error",
+      connection: { ...connection, retry: null, sequence: connection.sequence + 1 },
+    }));
+    return find(id);
+  },
+  async logTail(ticket, id, count, after) {
+    record("log_tail", id, after ?? "");
+    find(id);
+    const from = after === null ? Math.max(0, world.log.length - count) : Number(after);
+    if (after !== null && from >= world.log.length) {
+      await new Promise<void>((come, reject) => logWaits.set(ticket, { come, reject }));
+    }
+    const lines = world.log.slice(from, from + count);
+    const missed = missedLines;
+    missedLines = false;
+    return { lines, next: String(from + lines.length), missed };
+  },
+  async cancelLog(ticket) {
+    record("cancel_log");
+    logWaits.get(ticket)?.reject({ code: "unavailable", error: "You stopped looking." } satisfies ApiError);
+    logWaits.delete(ticket);
+  },
   settings: async () => ({ theme: world.theme }),
   async setTheme(theme) {
     record("set_theme", theme);

@@ -1,75 +1,13 @@
-import { flushSync, mount, tick, unmount } from "svelte";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { flushSync } from "svelte";
+import { expect, test } from "vitest";
 
-import App from "../src/App.svelte";
 import { router } from "../src/lib/router.svelte";
 import { store } from "../src/lib/store.svelte";
-import { calls, publish, setWorld, type World } from "./rpc-fixture";
+import { calls, publish } from "./rpc-fixture";
+import { button, focused, frame, go, open, query, settle, text, write } from "./window";
 import { answer, connector, fileTools, now, ordinary, tool, world } from "./worlds";
 
 const hostile = '<img src=x onerror="document.title=1">';
-
-let app: Record<string, unknown> | null = null;
-
-beforeEach(() => {
-  vi.useFakeTimers();
-  HTMLDialogElement.prototype.showModal ??= function (this: HTMLDialogElement) {
-    this.open = true;
-  };
-});
-
-afterEach(async () => {
-  if (app) await unmount(app);
-  app = null;
-  document.body.replaceChildren();
-  vi.useRealTimers();
-});
-
-async function open(made: World, hash = ""): Promise<void> {
-  setWorld(made);
-  store.snapshot = null;
-  store.dismissed = {};
-  await go(hash);
-  app = mount(App, { target: document.body });
-  await settle();
-}
-
-async function go(hash: string): Promise<void> {
-  location.hash = hash;
-  window.dispatchEvent(new HashChangeEvent("hashchange"));
-  await settle();
-}
-
-/** Lets every promise and effect run, and `ms` pass. */
-async function settle(ms = 0): Promise<void> {
-  await vi.advanceTimersByTimeAsync(ms);
-  await tick();
-  flushSync();
-}
-
-function text(): string {
-  return document.body.textContent ?? "";
-}
-
-function query<T extends HTMLElement>(selector: string): T {
-  const found = document.querySelector<T>(selector);
-  if (!found) throw new Error(`nothing matches ${selector} in: ${text()}`);
-  return found;
-}
-
-function button(name: string): HTMLButtonElement {
-  const found = [...document.querySelectorAll<HTMLButtonElement>("button")].find(
-    (one) => (one.getAttribute("aria-label") ?? one.textContent ?? "").trim() === name,
-  );
-  if (!found) throw new Error(`no button "${name}" in: ${text()}`);
-  return found;
-}
-
-async function write(field: HTMLInputElement | HTMLTextAreaElement, value: string): Promise<void> {
-  field.value = value;
-  field.dispatchEvent(new Event("input", { bubbles: true }));
-  await settle();
-}
 
 test("what an upstream wrote is text on every screen", async () => {
   const made = world(
@@ -351,11 +289,6 @@ test("the first start reads the note in the folder and tells the address for ass
   await settle();
   expect(text()).not.toContain("Welcome to");
 });
-
-const focused = () => document.activeElement as HTMLElement;
-
-/** Lets a change be seen and the next frame pass. */
-const frame = () => settle(50);
 
 test("the focus stays near when the thing it was on goes away", async () => {
   const schema = { type: "object", properties: { tags: { type: "array", items: { type: "string" } } } };

@@ -2,11 +2,12 @@ import { expect, test } from "vitest";
 
 import { readBlock } from "../src/lib/blocks";
 import { sentence } from "../src/lib/failure";
+import { readLine } from "../src/lib/log-line";
 import { plain } from "../src/lib/plain";
 import { connectorHref, parseRoute } from "../src/lib/router.svelte";
 import { search } from "../src/lib/search";
 import { mendOf, needsPerson, statusLook, statusWords } from "../src/lib/status";
-import { ago, duration, secondsUntil } from "../src/lib/time";
+import { ago, duration, secondsUntil, until } from "../src/lib/time";
 import { connector, everyStatus, ordinary } from "./worlds";
 
 test("every status has its own words", () => {
@@ -54,6 +55,24 @@ test.each([
 test("waits count down in whole seconds and stop at zero", () => {
   expect([secondsUntil(8_001, 0), secondsUntil(8_000, 0), secondsUntil(0, 5_000)]).toEqual([9, 8, 0]);
   expect([duration(3.4), duration(1_250)]).toEqual(["3 ms", "1.3 s"]);
+});
+
+test("waits that are long are told in minutes", () => {
+  expect([until(8_001, 0), until(99_000, 0), until(100_001, 0), until(3_600_000, 0), until(0, 9)]).toEqual([
+    "9\u00a0s",
+    "99\u00a0s",
+    "2\u00a0min",
+    "60\u00a0min",
+    "0\u00a0s",
+  ]);
+});
+
+test("a line of a log is taken apart, and one without a time is whole", () => {
+  const line = readLine(1, "2026-11-30T09:14:05.123Z [session] ended");
+  expect(line).toMatchObject({ text: "ended", kind: "session" });
+  expect(line.time).toMatch(/^\d\d:14:05$/);
+  expect(readLine(2, "2026-11-30T09:14:05.123Z said [session] x")).toMatchObject({ kind: "written", key: 2 });
+  expect(readLine(3, "plain")).toMatchObject({ time: "", text: "plain", whole: "plain", kind: "written" });
 });
 
 test("hidden characters are shown and emoji are left alone", () => {

@@ -1,7 +1,7 @@
 /** The window's only way to the bridge, and the only importer of the Tauri API: one function per command. */
 import { Channel, invoke } from "@tauri-apps/api/core";
 
-import type { ApiError, CallAnswer, ConnectorDetail, ConnectorView, Paste, Snapshot } from "./bridge";
+import type { ApiError, CallAnswer, ConnectorDetail, ConnectorView, LogPage, Paste, Snapshot } from "./bridge";
 
 export type Theme = "system" | "light" | "dark";
 
@@ -26,11 +26,17 @@ export interface Rpc {
   remove(id: string): Promise<void>;
   /** Waits for one attempt; `verified` says whether it succeeded. */
   reconnect(id: string): Promise<{ verified: boolean }>;
+  /** Gives up the attempts to connect; how the connector stands then. */
+  stopTrying(id: string): Promise<ConnectorView>;
   /** `name` is the exposed name, `input` JSON text; `ticket` is a name for {@link Rpc.cancelTry}. */
   tryTool(ticket: string, name: string, input: string): Promise<CallAnswer>;
   cancelTry(ticket: string): Promise<void>;
-  /** The newest `lines` lines, oldest first. */
-  logTail(id: string, lines: number): Promise<string[]>;
+  /**
+   * At most `lines` lines of a log: the newest, or those `after` a place, for which it waits up to half a minute.
+   * `ticket` is a name for {@link Rpc.cancelLog}.
+   */
+  logTail(ticket: string, id: string, lines: number, after: string | null): Promise<LogPage>;
+  cancelLog(ticket: string): Promise<void>;
   settings(): Promise<{ theme: Theme }>;
   setTheme(theme: Theme): Promise<void>;
 }
@@ -47,9 +53,11 @@ export const rpc: Rpc = {
   setToolEnabled: (id, tool, enabled) => call("set_tool_enabled", { id, tool, enabled }),
   remove: (id) => call("remove", { id }),
   reconnect: (id) => call("reconnect", { id }),
+  stopTrying: (id) => call("stop_trying", { id }),
   tryTool: (ticket, name, input) => call("try_tool", { ticket, name, input }),
   cancelTry: (ticket) => call("cancel_try", { ticket }),
-  logTail: (id, lines) => call("log_tail", { id, lines }),
+  logTail: (ticket, id, lines, after) => call("log_tail", { ticket, id, lines, after }),
+  cancelLog: (ticket) => call("cancel_log", { ticket }),
   settings: () => call("settings"),
   setTheme: (theme) => call("set_theme", { theme }),
 };

@@ -1,6 +1,8 @@
 /** A connector's state in words, shape and colour. */
 import type { Action, ConnectorView, Status, TransportKind } from "./bridge";
 import * as m from "./messages";
+import { plain } from "./plain";
+import { until } from "./time";
 
 /** Colour and shape always go together, so that neither is needed alone. */
 export type Look = {
@@ -49,6 +51,24 @@ export function statusLook(status: Status): Look {
     case "invalid":
       return { tone: "bad", shape: "square" };
   }
+}
+
+/** The state as it is now: while it is tried again with the attempt and the time until then. */
+export function stateWords({ status, connection }: ConnectorView, now: number, isStopped: boolean): string {
+  const { retry } = connection;
+  if (isStopped) return m.status_stopped();
+  if (retry === null) return statusWords(status);
+  const { number, max } = retry;
+  if (retry.next_attempt_at <= now) return m.retry_due({ number, max });
+  return m.retry_line({ number, max, time: until(retry.next_attempt_at, now) });
+}
+
+/** What a screen reader says once for each attempt: the wait as it was when it began. */
+export function attemptTold({ name, connection }: ConnectorView): string {
+  const { retry } = connection;
+  if (retry === null) return "";
+  const { number, max } = retry;
+  return m.retry_told({ name: plain(name), number, max, time: until(retry.next_attempt_at, retry.scheduled_at) });
 }
 
 /** Whether only the person can mend it. */

@@ -18,10 +18,25 @@ class Store {
   now = $state(Date.now());
   /** Panels that were closed in this window. */
   dismissed = $state<Record<string, true>>({});
+  /** The state in which the person stopped the attempts of a connector, by id. */
+  #stopped = $state.raw<Record<string, number>>({});
+  readonly #counting = $derived(
+    this.snapshot?.connectors.some((connector) => connector.connection.retry !== null) ?? false,
+  );
   #awaited: { id: string; resolve: () => void }[] = [];
 
   connector(id: string): ConnectorView | undefined {
     return this.snapshot?.connectors.find((connector) => connector.id === id);
+  }
+
+  async stopTrying(id: string): Promise<void> {
+    const { connection } = await rpc.stopTrying(id);
+    this.#stopped = { ...this.#stopped, [id]: connection.sequence };
+  }
+
+  /** Whether it does not work because the person stopped the attempts, and nothing happened since. */
+  isStopped({ id, status, connection }: ConnectorView): boolean {
+    return status === "error" && this.#stopped[id] === connection.sequence;
   }
 
   /** Resolves once the snapshot has this connector: a command's answer may overtake the snapshot that it made. */
@@ -67,16 +82,23 @@ class Store {
     }
   }
 
-  /** Keeps `now` moving; returns the stop. Call inside an effect. */
+  /** Keeps `now` moving while the window is seen; returns the stop. Call inside an effect. */
   runClock(): () => void {
-    const counting = this.snapshot?.connectors.some((connector) => connector.connection.retry !== null) ?? false;
-    const timer = setInterval(
-      () => {
-        if (!document.hidden) this.now = Date.now();
-      },
-      counting ? 1_000 : 20_000,
-    );
-    return () => clearInterval(timer);
+    const every = this.#counting ? 1_000 : 20_000;
+    let timer: ReturnType<typeof setInterval> | undefined;
+    const tick = () => (this.now = Date.now());
+    const look = () => {
+      clearInterval(timer);
+      if (document.hidden) return;
+      tick();
+      timer = setInterval(tick, every);
+    };
+    look();
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", look);
+    };
   }
 }
 

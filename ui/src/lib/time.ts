@@ -1,6 +1,9 @@
 /** Times as a person says them. All arguments are Unix milliseconds. */
 import { locale } from "./messages";
 
+/** Waits shorter than this many milliseconds show nothing, so that quick answers do not flicker. */
+export const patienceMs = 500;
+
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
@@ -29,6 +32,12 @@ export function since(at: number, now: number): string {
 /** Whole seconds until then, never negative. */
 export function secondsUntil(at: number, now: number): number {
   return Math.max(0, Math.ceil((at - now) / second));
+}
+
+/** "8 s", and "5 min" for what is far away, each in one piece; never negative. */
+export function until(at: number, now: number): string {
+  const seconds = secondsUntil(at, now);
+  return seconds < 100 ? `${seconds}\u00a0s` : `${Math.ceil(seconds / 60)}\u00a0min`;
 }
 
 /** "3 ms", "1.2 s". */
