@@ -48,17 +48,17 @@ class TrayHost:
         self._bus.close_sync(None)
 
     def menu(self):
-        """The lines of the menu, separators left out."""
+        """The lines of the menu, those behind others after them; separators left out."""
         until("the app's icon in the tray", self.present)
         owner, path = self._items[-1]
         menu = self._call(owner, path, "org.freedesktop.DBus.Properties", "Get", "(ss)", (_ITEM, "Menu"))[0]
         self._call(owner, menu, _MENU, "AboutToShow", "(i)", (0,))
-        _revision, (_root, _properties, children) = self._call(
+        _revision, root = self._call(
             owner, menu, _MENU, "GetLayout", "(iias)", (0, -1, ["label", "enabled", "toggle-state", "type"])
         )
         return [
             Line(self, owner, menu, item, properties)
-            for item, properties, _ in children
+            for item, properties in _below(root)
             if properties.get("type") != "separator"
         ]
 
@@ -113,6 +113,14 @@ class TrayHost:
             "IsStatusNotifierHostRegistered": GLib.Variant("b", True),
             "ProtocolVersion": GLib.Variant("i", 0),
         }[name]
+
+
+def _below(entry):
+    """What a menu's entry has behind it, each with what it has behind it in turn."""
+    _item, _properties, children = entry
+    for child in children:
+        yield child[:2]
+        yield from _below(child)
 
 
 class Line:
