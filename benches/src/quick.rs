@@ -1,7 +1,6 @@
 //! The figures that need nothing but this workspace, in about half a minute.
 
 use std::{
-    fs,
     sync::Barrier,
     time::{Duration, Instant},
 };
@@ -101,21 +100,10 @@ fn memory_of_sleepers() -> Line {
     assert_eq!(bridge.children(), [0_u32; 0], "all asleep");
     Line {
         what: "memory (Pss) with 10 sleeping connectors",
-        measured: pss(bridge.pid()),
+        measured: process::memory(bridge.pid()),
         unit: "MB",
         budget: Budget::AtMost(20.0),
     }
-}
-
-/// Megabytes, children excluded.
-fn pss(pid: u32) -> f64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("our own child can be looked into");
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("Pss:"))
-        .expect("a Pss line");
-    let kib: f64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
-    kib * 1024.0 / 1_000_000.0
 }
 
 fn started(bridge: &Daemon) -> (Client, Vec<u8>) {

@@ -105,6 +105,16 @@ impl Seen {
         self.notes("grandchild ")
     }
 
+    /// The process ids of those that were still there when the next one started.
+    pub fn met_their_successor(&self) -> Vec<u32> {
+        self.notes("beside ")
+    }
+
+    /// Whether it wrote a note of exactly these words.
+    pub fn noted(&self, words: &str) -> bool {
+        self.lines().iter().any(|line| line.strip_prefix("# ") == Some(words))
+    }
+
     fn notes(&self, kind: &str) -> Vec<u32> {
         let lines = self.lines();
         let notes = lines

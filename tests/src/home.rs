@@ -70,6 +70,16 @@ impl Home {
         fs::write(self.config_file(), text).expect("the home is writable");
     }
 
+    /// Writes `settings.json`, for a bridge that is yet to start.
+    ///
+    /// # Panics
+    /// When the home is not writable.
+    pub fn write_settings(&self, settings: &Value) {
+        let folder = self.neuron().join("connect");
+        fs::create_dir_all(&folder).expect("the home is writable");
+        fs::write(folder.join("settings.json"), settings.to_string()).expect("the home is writable");
+    }
+
     /// The text of `connectors.json`.
     ///
     /// # Panics

@@ -23,6 +23,30 @@ pub fn is_alive(pid: u32) -> bool {
     }
 }
 
+/// Megabytes (10^6) that this process has to itself, shared pages by their share; its children excluded.
+///
+/// # Panics
+/// When the process is gone or not ours.
+pub fn memory(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("a process of our own");
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+    kib(line.expect("a Pss line")) * 1024.0 / 1_000_000.0
+}
+
+/// Megabytes (10^6) that this process had resident at most so far.
+///
+/// # Panics
+/// When the process is gone.
+pub fn peak_memory(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).expect("a living process");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    kib(line.expect("a VmHWM line")) * 1024.0 / 1_000_000.0
+}
+
+fn kib(text: &str) -> f64 {
+    text.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
 /// Living processes that a bridge of this home started, and what those started.
 pub fn children_of_home(home: &Path) -> Vec<u32> {
     let home = format!("HOME={}", home.display());

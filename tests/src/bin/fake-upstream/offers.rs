@@ -84,7 +84,7 @@ fn list(method: &str, resources: &str, prompts: &str, templates: &str) -> Reply 
 
 fn page(paging: Paging, pages: usize, method: &str, cursor: &str) -> Reply {
     let index: usize = match paging {
-        Paging::Plain | Paging::FailingPage | Paging::SilentPage => cursor.parse().unwrap_or(0),
+        Paging::Plain | Paging::FailingPage | Paging::SilentPage | Paging::SlowPage => cursor.parse().unwrap_or(0),
         Paging::RepeatedCursor | Paging::EmptyCursor => usize::from(!cursor.is_empty()),
     };
     let (member, item) = match method {
@@ -100,7 +100,7 @@ fn page(paging: Paging, pages: usize, method: &str, cursor: &str) -> Reply {
         Paging::SilentPage if index == 1 => return Reply::Silence,
         Paging::RepeatedCursor => Some("again".to_owned()),
         Paging::EmptyCursor => Some(String::new()),
-        Paging::Plain | Paging::FailingPage | Paging::SilentPage => {
+        Paging::Plain | Paging::FailingPage | Paging::SilentPage | Paging::SlowPage => {
             (index + 1 < pages).then(|| (index + 1).to_string())
         }
     };

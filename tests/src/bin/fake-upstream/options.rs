@@ -21,10 +21,14 @@ pub(crate) enum Kind {
     Stubborn,
     /// Never reads its input.
     IgnoresStdin,
-    /// Writes `--bytes` to stderr without a line end before it answers.
+    /// Writes `--bytes` to stderr without a line end, as fast as it can, while it answers.
     StderrFlood,
     /// Owns sandboxes under `--folder`, each by one session.
     Sandbox,
+    /// Answers every request with a web page as its result.
+    Nonsense,
+    /// Reads and answers up to its first whole tool list, then never reads again.
+    Deaf,
 }
 
 /// Which protocol families it speaks.
@@ -42,6 +46,36 @@ pub(crate) enum Discover {
     Empty,
     Close,
     Silence,
+    /// A web page in place of a result.
+    Html,
+    /// A web page in place of a message.
+    HtmlLine,
+    /// An error that names no request.
+    Idless,
+}
+
+/// When the upstream says by itself that its tools are others now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Announce {
+    OnlyWhenTrue,
+    /// Before anything else is said.
+    First,
+    /// With every answer to `tools/list`.
+    EachList,
+}
+
+/// What else is written around the answer to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mangle {
+    Nothing,
+    /// The answer a second time.
+    Duplicate,
+    /// First an answer to a request that nobody made.
+    UnknownId,
+    /// First the answer with its number written as text.
+    TextId,
+    /// First a result and an error in one.
+    Both,
 }
 
 /// What `tools/list` shows.
@@ -49,6 +83,8 @@ pub(crate) enum Discover {
 pub(crate) enum Listing {
     /// One tool for each thing this program can do when called.
     Standard,
+    /// `echo` and the tools that behave badly when called.
+    Rude,
     /// Every broken shape beside one good tool.
     Bad,
     /// Members and numbers that no SDK keeps.
@@ -93,6 +129,8 @@ pub(crate) enum Paging {
     EmptyCursor,
     FailingPage,
     SilentPage,
+    /// The second page comes `--page-delay` after its request.
+    SlowPage,
 }
 
 /// How the HTTP side refuses requests.
@@ -157,6 +195,8 @@ pub(crate) struct Options {
     pub(crate) kind: Kind,
     pub(crate) era: Era,
     pub(crate) discover: Discover,
+    pub(crate) announce: Announce,
+    pub(crate) mangle: Mangle,
     pub(crate) listing: Listing,
     pub(crate) offers: Offering,
     /// Where sandboxes are.
@@ -165,10 +205,18 @@ pub(crate) struct Options {
     pub(crate) tools: usize,
     /// Every received line goes here, byte for byte; lines of our own start with `# `.
     pub(crate) record: Option<PathBuf>,
-    /// One line for each executed call of `counter`.
+    /// One line for each executed call of `counter`: its `key`, or `x`.
     pub(crate) counter: Option<PathBuf>,
     /// Wait before `initialize` or `server/discover` is answered.
     pub(crate) delay: Duration,
+    /// Wait before the rude list, and before the second page of `pages-slow`.
+    pub(crate) page_delay: Duration,
+    /// As a package runner does: this long it writes lines to stderr and answers nothing.
+    pub(crate) install: Duration,
+    /// How many starts, counted in the record, crash first.
+    pub(crate) crash_times: usize,
+    /// Ends by itself this long after its first tool list.
+    pub(crate) live: Option<Duration>,
     pub(crate) exit: i32,
     /// Ends with `--exit` as soon as its tools are listed.
     pub(crate) exit_after_list: bool,
@@ -223,6 +271,23 @@ impl Options {
                     "empty" => Discover::Empty,
                     "close" => Discover::Close,
                     "silence" => Discover::Silence,
+                    "html" => Discover::Html,
+                    "html-line" => Discover::HtmlLine,
+                    "idless" => Discover::Idless,
+                    _ => return None,
+                })
+            })?,
+            announce: named.word("announce", Announce::OnlyWhenTrue, |word| match word {
+                "first" => Some(Announce::First),
+                "each-list" => Some(Announce::EachList),
+                _ => None,
+            })?,
+            mangle: named.word("mangle", Mangle::Nothing, |word| {
+                Some(match word {
+                    "duplicate" => Mangle::Duplicate,
+                    "unknown-id" => Mangle::UnknownId,
+                    "text-id" => Mangle::TextId,
+                    "both" => Mangle::Both,
                     _ => return None,
                 })
             })?,
@@ -233,6 +298,10 @@ impl Options {
             record: named.text("record").map(PathBuf::from),
             counter: named.text("counter").map(PathBuf::from),
             delay: Duration::from_millis(named.number("delay", 0)?),
+            page_delay: Duration::from_millis(named.number("page-delay", 0)?),
+            install: Duration::from_millis(named.number("install", 0)?),
+            crash_times: named.number("crash-times", 0)?,
+            live: named.optional_number("live")?.map(Duration::from_millis),
             exit: named.number("exit", 1)?,
             exit_after_list: named.number("exit-after-list", 0)? > 0,
             say: named.text("say").unwrap_or_default(),
@@ -286,6 +355,8 @@ fn kind(word: &str) -> Result<Kind, String> {
         "ignores-stdin" => Kind::IgnoresStdin,
         "stderr-flood" => Kind::StderrFlood,
         "sandbox" => Kind::Sandbox,
+        "nonsense" => Kind::Nonsense,
+        "deaf" => Kind::Deaf,
         _ => return Err(format!("unknown kind {word}")),
     })
 }
@@ -293,6 +364,7 @@ fn kind(word: &str) -> Result<Kind, String> {
 fn listing(word: &str) -> Option<Listing> {
     Some(match word {
         "standard" => Listing::Standard,
+        "rude" => Listing::Rude,
         "bad" => Listing::Bad,
         "unknown-members" => Listing::UnknownMembers,
         "folding" => Listing::Folding,
@@ -304,6 +376,7 @@ fn listing(word: &str) -> Option<Listing> {
         "pages-empty" => Listing::Pages(Paging::EmptyCursor),
         "pages-failing" => Listing::Pages(Paging::FailingPage),
         "pages-silent" => Listing::Pages(Paging::SilentPage),
+        "pages-slow" => Listing::Pages(Paging::SlowPage),
         _ => return None,
     })
 }

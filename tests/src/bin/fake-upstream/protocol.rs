@@ -7,7 +7,7 @@ use serde_json::{json, value::RawValue};
 
 use crate::{
     offers,
-    options::{Discover, Era, Kind, Options},
+    options::{Announce, Discover, Era, Kind, Options},
     record::Record,
     sandbox::Sandboxes,
     tools::{self, Page},
@@ -60,6 +60,8 @@ pub(crate) enum Reply {
     Silence,
     /// The connection ends without an answer.
     Close,
+    /// These words, as they are, in place of a message.
+    Words(&'static str),
 }
 
 impl Reply {
@@ -71,10 +73,16 @@ impl Reply {
             Self::Error(code, message) => Some(format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"{message}"}}}}"#
             )),
+            Self::Words(words) => Some((*words).to_owned()),
             Self::Silence | Self::Close => None,
         }
     }
 }
+
+pub(crate) const LIST_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+
+/// What a login page looks like, without a quotation mark.
+const WEB_PAGE: &str = "<!doctype html><html><body>Please log in first</body></html>";
 
 /// One server: its options, its record, and what calls have changed.
 pub(crate) struct Server {
@@ -109,12 +117,18 @@ impl Server {
         {
             return reply;
         }
+        if self.options.kind == Kind::Nonsense {
+            return Reply::Result(json!(WEB_PAGE).to_string());
+        }
         match method {
             "initialize" => self.initialize(params),
             "server/discover" => self.discover(),
             "ping" => Reply::Result("{}".to_owned()),
             "tools/list" => match tools::page(self, cursor(params).as_deref()) {
                 Page::Tools { tools, next } => {
+                    if self.options.announce == Announce::EachList {
+                        notify(LIST_CHANGED.to_owned());
+                    }
                     let next = next.map(|next| format!(r#","nextCursor":{}"#, json!(next)));
                     let next = next.unwrap_or_default();
                     Reply::Result(format!(
@@ -147,7 +161,9 @@ impl Server {
             | Kind::Tree
             | Kind::Stubborn
             | Kind::IgnoresStdin
-            | Kind::StderrFlood => offers::capabilities(self, tells),
+            | Kind::StderrFlood
+            | Kind::Nonsense
+            | Kind::Deaf => offers::capabilities(self, tells),
         }
     }
 
@@ -178,6 +194,11 @@ impl Server {
                 Discover::Empty => Reply::Result("{}".to_owned()),
                 Discover::Close => Reply::Close,
                 Discover::Silence => Reply::Silence,
+                Discover::Html => Reply::Result(json!(WEB_PAGE).to_string()),
+                Discover::HtmlLine => Reply::Words(WEB_PAGE),
+                Discover::Idless => {
+                    Reply::Words(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"what is that"}}"#)
+                }
             };
         }
         std::thread::sleep(self.options.delay);

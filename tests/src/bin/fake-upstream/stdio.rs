@@ -3,23 +3,30 @@
 use std::{
     io::{BufRead, Write},
     process::{Command, ExitCode, Stdio},
-    sync::Arc,
+    sync::{Arc, Once},
+    time::{Duration, Instant},
 };
 
 use serde_json::value::RawValue;
 
 use crate::{
-    options::{Kind, Options},
-    protocol::{Call, Message, Reply, Server},
+    options::{Announce, Kind, Mangle, Options},
+    protocol::{Call, LIST_CHANGED, Message, Reply, Server},
     tools,
 };
 
+/// How long apart a package runner's lines are.
+const INSTALL_LINE: Duration = Duration::from_millis(100);
+
 /// Things on stdout that are no message.
-const NOISE: [&[u8]; 9] = [
+const NOISE: [&[u8]; 12] = [
     b"Welcome to the server!\n",
     b"\n",
     b"   \n",
     b"\xff\xfe not text\n",
+    b"\0\0\0\n",
+    b"\xef\xbb\xbf\n",
+    b"\xef\xbb\xbfReady.\n",
     b"{\"level\":\"info\",\"msg\":\"a log line\"}\n",
     b"\"just a string\"\n",
     b"[1,2]\n",
@@ -29,9 +36,7 @@ const NOISE: [&[u8]; 9] = [
 
 pub(crate) fn serve(options: Options) -> ExitCode {
     let server = Arc::new(Server::new(options));
-    if let Some(code) = before_reading(&server) {
-        return code;
-    }
+    before_reading(&server);
     let mut input = std::io::stdin().lock();
     let mut line = Vec::new();
     loop {
@@ -55,15 +60,25 @@ pub(crate) fn serve(options: Options) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What happens before the first line is read; a code ends the process.
-fn before_reading(server: &Server) -> Option<ExitCode> {
-    match server.options.kind {
-        Kind::Ok | Kind::Silent | Kind::NeverInitialize | Kind::Sandbox => {}
+/// What happens before the first line is read; may end the process.
+fn before_reading(server: &Arc<Server>) {
+    let options = &server.options;
+    if server.record.earlier_starts < options.crash_times {
+        crash(options);
+    }
+    let begin = Instant::now();
+    while begin.elapsed() < options.install {
+        eprintln!("npm http fetch GET 200 /a-package {} ms", begin.elapsed().as_millis());
+        std::thread::sleep(INSTALL_LINE);
+    }
+    match options.announce {
+        Announce::First => write_line(LIST_CHANGED),
+        Announce::OnlyWhenTrue | Announce::EachList => {}
+    }
+    match options.kind {
+        Kind::Ok | Kind::Silent | Kind::NeverInitialize | Kind::Nonsense | Kind::Deaf | Kind::Sandbox => {}
         Kind::Noise => make_noise(),
-        Kind::Crash => {
-            eprintln!("{}", server.options.say);
-            std::process::exit(server.options.exit);
-        }
+        Kind::Crash => crash(options),
         Kind::Tree => start_grandchild(server),
         Kind::Stubborn => {
             // SAFETY: changes only the disposition of one signal, before any thread is started.
@@ -72,18 +87,29 @@ fn before_reading(server: &Server) -> Option<ExitCode> {
         }
         Kind::IgnoresStdin => wait_for_ever(),
         Kind::StderrFlood => {
-            let piece = vec![b'e'; 64 * 1024];
-            let mut left = server.options.bytes;
-            while left > 0 {
-                let now = left.min(piece.len());
-                if std::io::stderr().write_all(&piece[..now]).is_err() {
-                    return Some(ExitCode::FAILURE);
-                }
-                left -= now;
-            }
+            let server = Arc::clone(server);
+            std::thread::spawn(move || flood_stderr(&server));
         }
     }
-    None
+}
+
+fn crash(options: &Options) -> ! {
+    eprintln!("{}", options.say);
+    std::process::exit(options.exit);
+}
+
+fn flood_stderr(server: &Server) {
+    let piece = vec![b'e'; 64 * 1024];
+    let mut left = server.options.bytes;
+    while left > 0 {
+        let now = left.min(piece.len());
+        // A reader that is gone is noticed at the end of our input.
+        if std::io::stderr().write_all(&piece[..now]).is_err() {
+            return;
+        }
+        left -= now;
+    }
+    server.record.note("flood over");
 }
 
 fn wait_for_ever() -> ! {
@@ -133,8 +159,50 @@ fn answer(server: &Server, id: &RawValue, method: &str, params: Option<&RawValue
     if matches!(reply, Reply::Close) {
         std::process::exit(0);
     }
-    if let Some(line) = reply.render(id) {
-        write_line(&line);
+    let Some(line) = reply.render(id) else { return };
+    match server.options.mangle {
+        _ if method != "tools/call" => write_line(&line),
+        Mangle::Nothing => write_line(&line),
+        Mangle::Duplicate => {
+            write_line(&line);
+            write_line(&line);
+        }
+        Mangle::UnknownId => {
+            write_line(r#"{"jsonrpc":"2.0","id":987654321,"result":{"content":[{"type":"text","text":"not yours"}]}}"#);
+            write_line(&line);
+        }
+        Mangle::TextId => {
+            let numbered = format!(r#""id":{},"#, id.get());
+            write_line(&line.replacen(&numbered, &format!(r#""id":"{}","#, id.get()), 1));
+            write_line(&line);
+        }
+        Mangle::Both => {
+            let id = id.get();
+            write_line(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}},"error":{{"code":1,"message":"both"}}}}"#
+            ));
+            write_line(&line);
+        }
+    }
+    if method == "tools/list" {
+        listed(server);
+    }
+}
+
+/// What happens after the first tool list has been told.
+fn listed(server: &Server) {
+    static FIRST: Once = Once::new();
+    FIRST.call_once(|| {
+        if let Some(live) = server.options.live {
+            std::thread::spawn(move || {
+                std::thread::sleep(live);
+                eprintln!("enough of that");
+                std::process::exit(9);
+            });
+        }
+    });
+    if server.options.kind == Kind::Deaf {
+        wait_for_ever();
     }
     if method == "tools/list" && server.options.exit_after_list {
         std::process::exit(server.options.exit);

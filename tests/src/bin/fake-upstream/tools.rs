@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{
     answers,
-    options::{Listing, Paging},
-    protocol::{Call, Reply, Server},
+    options::{Listing, Options, Paging},
+    protocol::{Call, LIST_CHANGED, Reply, Server},
 };
 
 /// One answer to `tools/list`, each tool as JSON text.
@@ -32,9 +32,25 @@ const STANDARD: [(&str, &str); 13] = [
         "progress",
         "Reports progress `steps` times, `ms` milliseconds apart, then answers",
     ),
-    ("counter", "Adds a line to a file and answers their number"),
+    (
+        "counter",
+        "Adds `key` as a line to a file and answers their number; with `die` it ends this process instead",
+    ),
     ("grow", "Adds the tool `grown` and says so"),
     ("blocks", "Answers one block of every kind"),
+];
+
+/// The tools of the rude list, beside `echo`.
+const RUDE: [(&str, &str); 6] = [
+    (
+        "storm",
+        "Says `times` times that the list changed, `ms` apart, then answers",
+    ),
+    ("deep", "Answers a result nested `levels` deep"),
+    ("progress", STANDARD[9].1),
+    ("stray-progress", "Reports progress of nothing, then answers"),
+    ("flood", "Reports progress `steps` times at once, then answers"),
+    ("mark", "Adds `key` as a line to a file and answers it"),
 ];
 
 /// A quick call is answered on the reading thread.
@@ -52,17 +68,31 @@ pub(crate) fn page(server: &Server, cursor: Option<&str>) -> Page {
             }
             whole(tools)
         }
-        Listing::Bad => whole(BAD.iter().map(|text| (*text).to_owned()).collect()),
+        Listing::Rude => {
+            std::thread::sleep(server.options.page_delay);
+            let rude = RUDE.iter().map(|(name, what)| tool(name, what));
+            whole([tool("echo", STANDARD[0].1)].into_iter().chain(rude).collect())
+        }
+        Listing::Bad => {
+            let too_deep = format!(
+                r#"{{"name":"deep_schema","inputSchema":{{"type":"object","x":{}{}}}}}"#,
+                "[".repeat(DEEP),
+                "]".repeat(DEEP)
+            );
+            let bad = BAD.iter().map(|text| (*text).to_owned());
+            whole([too_deep].into_iter().chain(bad).collect())
+        }
         Listing::UnknownMembers => whole(vec![UNKNOWN_MEMBERS.to_owned()]),
         Listing::Folding => whole(vec![tool("a-b", "With a hyphen"), tool("a b", "With a space")]),
         Listing::LongName => whole(vec![tool(&"t".repeat(40), "Long")]),
         Listing::Answers => whole(answers::TOOLS.iter().map(|name| tool(name, "As told")).collect()),
         Listing::Many => whole((0..server.options.tools).map(numbered).collect()),
-        Listing::Pages(paging) => one_a_page(paging, server.options.tools, cursor),
+        Listing::Pages(paging) => one_a_page(paging, &server.options, cursor),
     }
 }
 
-fn one_a_page(paging: Paging, pages: usize, cursor: Option<&str>) -> Page {
+fn one_a_page(paging: Paging, options: &Options, cursor: Option<&str>) -> Page {
+    let (pages, delay) = (options.tools, options.page_delay);
     let index: usize = match (paging, cursor) {
         (_, None) => 0,
         (Paging::EmptyCursor, Some(_)) => 1,
@@ -83,7 +113,11 @@ fn one_a_page(paging: Paging, pages: usize, cursor: Option<&str>) -> Page {
         },
         Paging::FailingPage if index == 1 => Page::Fails,
         Paging::SilentPage if index == 1 => Page::Silence,
-        Paging::FailingPage | Paging::SilentPage => Page::Tools { tools, next },
+        Paging::SlowPage if index == 1 => {
+            std::thread::sleep(delay);
+            Page::Tools { tools, next }
+        }
+        Paging::FailingPage | Paging::SilentPage | Paging::SlowPage => Page::Tools { tools, next },
     }
 }
 
@@ -103,7 +137,11 @@ fn tool(name: &str, description: &str) -> String {
 /// Number texts that a float or a 64-bit integer would change, and members of no revision.
 const UNKNOWN_MEMBERS: &str = r#"{"name":"odd","description":"Odd","inputSchema":{"type":"object","properties":{"n":{"type":"number","multipleOf":1.10,"maximum":12345678901234567890123}}},"execution":{"taskSupport":"optional"},"x-invented":{"deep":[1.10,null]}}"#;
 
-const BAD: [&str; 15] = [
+/// Deeper than any JSON parser's usual limit.
+const DEEP: usize = 10_000;
+
+const BAD: [&str; 16] = [
+    r##"{"name":"recursive_schema","description":"Refers to itself","inputSchema":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"}},"$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"}}}}}}"##,
     r#"{"name":"no_schema"}"#,
     r#"{"name":"null_schema","inputSchema":null}"#,
     r#"{"name":"true_schema","inputSchema":true}"#,
@@ -159,17 +197,52 @@ pub(crate) fn call(server: &Server, call: &Call<'_>, notify: &mut dyn FnMut(Stri
             for step in 1..=number("steps") {
                 pause();
                 if let Some(token) = call.progress_token() {
-                    notify(format!(
-                        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{step}}}}}"#
-                    ));
+                    notify(progress(token, step));
                 }
             }
             text("done")
         }
-        "counter" => text(&count(server)),
+        "counter" => {
+            mark(server, key(&arguments));
+            if arguments["die"] == true {
+                std::process::exit(3);
+            }
+            text(&count(server))
+        }
+        "mark" => {
+            mark(server, key(&arguments));
+            pause();
+            text(key(&arguments))
+        }
+        "storm" => {
+            for _ in 0..number("times") {
+                pause();
+                notify(LIST_CHANGED.to_owned());
+            }
+            text("calm")
+        }
+        "deep" => {
+            let levels = usize::try_from(number("levels")).expect("a 64-bit machine");
+            let deep = ["[".repeat(levels), "]".repeat(levels)].concat();
+            Reply::Result(format!(r#"{{"content":[],"structuredContent":{{"deep":{deep}}}}}"#))
+        }
+        "stray-progress" => {
+            for token in ["null", "-1", "\"nobody\"", "{}"] {
+                notify(progress(token, 1));
+            }
+            notify(r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}}"#.to_owned());
+            text("done")
+        }
+        "flood" => {
+            let token = call.progress_token().unwrap_or("null");
+            for step in 1..=number("steps") {
+                notify(progress(token, step));
+            }
+            text("done")
+        }
         "grow" => {
             server.grown.store(true, Ordering::SeqCst);
-            notify(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned());
+            notify(LIST_CHANGED.to_owned());
             text("grown")
         }
         "blocks" => Reply::Result(BLOCKS.to_owned()),
@@ -183,19 +256,32 @@ fn text(text: &str) -> Reply {
     Reply::Result(json!({"content": [{"type": "text", "text": text}]}).to_string())
 }
 
-fn count(server: &Server) -> String {
-    let Some(path) = &server.options.counter else {
-        return "no --counter".to_owned();
-    };
+fn progress(token: &str, step: u64) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{step}}}}}"#
+    )
+}
+
+fn key(arguments: &Value) -> &str {
+    arguments["key"].as_str().unwrap_or("x")
+}
+
+/// One write a line, so that a reader never sees half of one.
+fn mark(server: &Server, key: &str) {
+    let Some(path) = &server.options.counter else { return };
     let mut file = OpenOptions::new()
         .create(true)
         .append(true)
         .open(path)
         .expect("the counter opens");
-    file.write_all(b"x\n").expect("the counter can be written");
-    std::fs::read_to_string(path)
-        .expect("the counter reads")
-        .lines()
-        .count()
-        .to_string()
+    file.write_all(format!("{key}\n").as_bytes())
+        .expect("the counter can be written");
+}
+
+fn count(server: &Server) -> String {
+    let Some(path) = &server.options.counter else {
+        return "no --counter".to_owned();
+    };
+    let text = std::fs::read_to_string(path).expect("the counter reads");
+    text.lines().count().to_string()
 }
