@@ -11,7 +11,6 @@ use neuron_tests::{
     fake::Fake,
     home::Home,
     http::Connection,
-    process,
     wait::{SOON, eventually},
 };
 use serde_json::{Value, json};
@@ -135,32 +134,6 @@ fn connectors_that_fold_to_one_name_keep_their_names_in_either_order() {
 }
 
 #[test]
-fn sixteen_hundred_calls_of_eight_callers_each_get_their_own_answer() {
-    let home = Home::new();
-    let entries = [("one", Fake::new("ok").entry()), ("two", Fake::new("ok").entry())];
-    let bridge = Daemon::serving(home, entries);
-    bridge.wait_for_tool("mcp__one__echo");
-    bridge.wait_for_tool("mcp__two__echo");
-    let address = bridge.tcp();
-    std::thread::scope(|scope| {
-        for caller in 0..8 {
-            let address = &address;
-            scope.spawn(move || {
-                let mut connection = Connection::open(address);
-                let server = if caller % 2 == 0 { "one" } else { "two" };
-                for n in 0..200 {
-                    let input = json!({"caller": caller, "n": n, "to": server});
-                    let body = json!({"name": format!("mcp__{server}__echo"), "input": input}).to_string();
-                    let answer = connection.send("POST", "/mcp/call", &[], body.as_bytes()).ok();
-                    assert_eq!(answer["text"], input.to_string(), "caller {caller}, call {n}");
-                    assert_eq!(answer["server"], server);
-                }
-            });
-        }
-    });
-}
-
-#[test]
 fn a_slow_call_holds_up_nobody_else() {
     let (bridge, fake) = recorded(Fake::new("ok"));
     bridge.wait_for_tool("mcp__fake__hang");
@@ -199,7 +172,7 @@ fn when_the_caller_goes_away_the_upstream_is_told_by_its_own_id() {
     Connection::open(&bridge.tcp()).abandon("POST", "/mcp/call", body, || seen.messages("tools/call").len() == 2);
     let gone = Instant::now();
     assert_eq!(cancelled_id(&fake), request_id(&fake, 2));
-    assert!(gone.elapsed().as_secs_f64() < 1.5, "told after {:?}", gone.elapsed());
+    assert!(gone.elapsed().as_secs_f64() < 1.0, "told after {:?}", gone.elapsed());
     assert_eq!(bridge.call_text("mcp__fake__echo", &json!({"next": 1})), "{\"next\":1}");
     assert_eq!(
         fake.seen().starts().len(),
@@ -233,35 +206,6 @@ fn the_time_of_an_entry_holds_where_the_call_names_none() {
     bridge
         .call("mcp__fake__hang", &json!({}))
         .refused(504, "upstream_timeout");
-}
-
-#[test]
-fn progress_renews_the_time() {
-    let (bridge, _) = recorded(Fake::new("ok"));
-    bridge.wait_for_tool("mcp__fake__progress");
-    let body = json!({"name": "mcp__fake__progress", "input": {"steps": 3, "ms": 400}, "timeout_ms": 700});
-    assert_eq!(
-        bridge.post("/mcp/call", &body).ok()["text"],
-        "done",
-        "1.2 s of work with a limit of 0.7 s"
-    );
-}
-
-#[test]
-fn an_upstream_that_dies_in_a_call_fails_that_call_and_serves_the_next() {
-    let (bridge, fake) = recorded(Fake::new("ok"));
-    bridge.wait_for_tool("mcp__fake__die");
-    let message = bridge.call("mcp__fake__die", &json!({})).refused(502, "upstream_error");
-    assert!(!message.contains("dying as told"), "stderr is the owner's: {message}");
-    assert_eq!(bridge.call_text("mcp__fake__echo", &json!({"n": 2})), "{\"n\":2}");
-    assert_eq!(fake.seen().starts().len(), 2, "one new process");
-    assert_eq!(
-        fake.seen().messages("tools/call").len(),
-        2,
-        "the call that was accepted is not sent again"
-    );
-    let log = bridge.owner_get("/mcp/servers/fake/log").text();
-    assert!(log.contains("dying as told"), "{log}");
 }
 
 #[test]
@@ -315,23 +259,5 @@ fn both_eras_answer_calls() {
         );
         let initialized = fake.seen().messages("initialize").len();
         assert_eq!(initialized, usize::from(word == "legacy"), "{era}");
-    }
-}
-
-#[test]
-fn a_legacy_server_is_found_whatever_it_says_to_the_modern_question() {
-    for answer in ["error", "empty", "close"] {
-        let (bridge, fake) = recorded(Fake::new("ok").option("discover", answer));
-        bridge.wait_for_tool("mcp__fake__echo");
-        assert_eq!(bridge.call_text("mcp__fake__echo", &json!({})), "{}", "{answer}");
-        let starts = fake.seen().starts();
-        let last = *starts.last().unwrap();
-        assert!(starts.len() <= 2, "{answer}: {starts:?}");
-        assert_eq!(
-            bridge.children(),
-            [last],
-            "{answer}: the process of the failed question is gone"
-        );
-        assert!(process::is_alive(last));
     }
 }

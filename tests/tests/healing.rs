@@ -1,6 +1,6 @@
 //! What breaks comes back by itself, says meanwhile what it waits for, and makes no storm.
 
-use std::{fs, net::TcpListener, process::Command};
+use std::{net::TcpListener, process::Command};
 
 use neuron_tests::{
     daemon::{Daemon, Setup},
@@ -14,22 +14,26 @@ use neuron_tests::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-fn log(bridge: &Daemon, id: &str) -> String {
-    bridge.owner_get(&format!("/mcp/servers/{id}/log")).text()
+/// The lines of a connector's log that tell of its sessions, without their time.
+fn session_lines(bridge: &Daemon, id: &str) -> Vec<String> {
+    let log = bridge.owner_get(&format!("/mcp/servers/{id}/log")).ok();
+    let lines = log["lines"].as_array().expect("lines").iter();
+    let told = lines.filter_map(|line| Some(line.as_str()?.split_once("[session] ")?.1.to_owned()));
+    told.collect()
+}
+
+/// The session's id at the beginning of such a line: eight hexadecimal digits.
+fn session_id(line: &str) -> Option<&str> {
+    let id = line.split(' ').next()?;
+    (id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
 }
 
 /// With a `settings.json` of its own.
 fn with_settings<'a>(settings: &Value, servers: impl IntoIterator<Item = (&'a str, Value)>) -> Daemon {
     let home = Home::new();
-    write_settings(&home, settings);
+    home.write_settings(settings);
     home.write_config(&config_text(servers));
     Daemon::start_in(home, Setup::default())
-}
-
-fn write_settings(home: &Home, settings: &Value) {
-    let folder = home.neuron().join("connect");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
 }
 
 fn nobody_listens() -> Value {
@@ -54,8 +58,13 @@ fn a_used_program_that_is_killed_comes_back_by_itself_and_its_log_says_what_is_g
     });
     assert!(row["connection"]["sequence"].as_u64() > before["connection"]["sequence"].as_u64());
     assert_eq!(row["error"], Value::Null, "{row}");
-    let log = log(&bridge, "fake");
-    assert!(log.contains("ended") && log.contains("replaces"), "{log}");
+    let lines = session_lines(&bridge, "fake");
+    let first = lines.iter().find_map(|line| session_id(line));
+    let replaces = format!("replaces {}", first.expect("a session's id"));
+    let second = lines.iter().find(|line| line.contains(&replaces));
+    let second = second.unwrap_or_else(|| panic!("no line `{replaces}`: {lines:?}"));
+    assert!(session_id(second).is_some_and(|id| Some(id) != first), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("ended")), "{lines:?}");
     assert_eq!(bridge.call_text("mcp__fake__echo", &json!({"n": 2})), "{\"n\":2}");
     assert_eq!(fake.seen().starts().len(), 2, "one session more, not two");
 }
@@ -92,10 +101,10 @@ fn every_state_on_the_way_is_told_in_order() {
 fn an_at_launch_program_that_keeps_ending_is_started_ever_less_often() {
     let home = Home::new();
     let fake = Fake::new("ok")
-        .option("exit-after-list", 1)
+        .option("linger", 0)
         .record(&home.record("fake"))
         .member("start", json!("at-launch"));
-    write_settings(&home, &json!({"retry": {"baseMs": 200, "retries": 2}}));
+    home.write_settings(&json!({"retry": {"baseMs": 200, "retries": 2}}));
     let bridge = Daemon::serving(home, [("fake", fake.entry())]);
     let row = bridge.wait_for_status("fake", "error");
     let settled = eventually("it is given up", SOON, || {
@@ -120,7 +129,9 @@ fn a_refused_policy_is_told_and_tries_nothing_again_until_it_is_corrected() {
         notices.contains("retries") && notices.contains("from 0 to 20"),
         "{notices}"
     );
-    write_settings(&bridge.home, &json!({"retry": {"retries": 1, "baseMs": 60000}}));
+    bridge
+        .home
+        .write_settings(&json!({"retry": {"retries": 1, "baseMs": 60000}}));
     bridge.signal(Signal::HUP);
     eventually("the notice goes", SOON, || {
         let answer = bridge.owner_get("/mcp/servers").ok();
@@ -158,7 +169,7 @@ fn another_network_is_a_reason_to_try_again() {
     }
     let home = Home::new();
     let port = free_port();
-    write_settings(&home, &json!({"retry": {"retries": 0}}));
+    home.write_settings(&json!({"retry": {"retries": 0}}));
     home.write_config(&config_text([(
         "late",
         json!({"url": format!("http://127.0.0.1:{port}/mcp"), "timeouts": {"connectMs": 2000}}),

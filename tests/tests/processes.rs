@@ -46,6 +46,7 @@ fn stopping_ends_a_stubborn_tree_and_one_that_is_still_connecting() {
     let begin = Instant::now();
     let _home = bridge.terminate();
     assert!(begin.elapsed() < SHUTDOWN, "{:?}", begin.elapsed());
+    assert_eq!(silent.seen().starts(), connecting, "nothing is started on the way out");
     assert!(!all.iter().any(|pid| is_alive(*pid)), "left behind: {all:?}");
 }
 
@@ -135,7 +136,27 @@ fn a_connector_stopped_while_it_connects_leaves_nothing() {
         pids.push(grandchild_of(&slow));
         stop(&bridge);
         gone(what, &pids);
+        let _home = bridge.terminate();
+        assert_eq!(slow.seen().starts().len(), 1, "{what}: and it is not started again");
     }
+}
+
+#[test]
+fn an_edited_entry_starts_once_its_old_process_is_gone_however_long_that_takes() {
+    let home = Home::new();
+    let old = Fake::new("stubborn").record(&home.record("fake"));
+    let bridge = Daemon::serving(home, [("fake", old.entry())]);
+    bridge.wait_for_tool("mcp__fake__echo");
+    let mut pids = old.seen().starts();
+    pids.push(grandchild_of(&old));
+    let new = Fake::new("ok").record(&bridge.home.record("fake"));
+    bridge.home.write_config(&config_text([("fake", new.entry())]));
+    new.seen().wait_for_starts(2);
+    assert_eq!(new.seen().met_their_successor(), [0_u32; 0]);
+    gone("the old process and its grandchild", &pids);
+    bridge.wait_for_tool("mcp__fake__echo");
+    bridge.call_text("mcp__fake__echo", &json!({}));
+    assert_eq!(bridge.children().len(), 1);
 }
 
 #[test]
@@ -150,6 +171,15 @@ fn reconnecting_and_reloading_fifty_times_leaves_one_process() {
     }
     assert_eq!(bridge.children().len(), 1);
     assert_eq!(fake.seen().starts().len(), 51);
+    for n in 0..50 {
+        let edited = fake.clone().member("env", json!({"N": n.to_string()}));
+        bridge.home.write_config(&config_text([("fake", edited.entry())]));
+        bridge.signal(Signal::HUP);
+        fake.seen().wait_for_starts(52 + n);
+    }
+    bridge.wait_for_tool("mcp__fake__echo");
+    bridge.call_text("mcp__fake__echo", &json!({}));
+    assert_eq!(bridge.children(), fake.seen().starts()[100..]);
 }
 
 #[test]

@@ -215,11 +215,9 @@ pub(crate) struct Options {
     pub(crate) install: Duration,
     /// How many starts, counted in the record, crash first.
     pub(crate) crash_times: usize,
-    /// Ends by itself this long after its first tool list.
-    pub(crate) live: Option<Duration>,
+    /// After its first tool list it closes its output and ends with `--exit` this much later.
+    pub(crate) linger: Option<Duration>,
     pub(crate) exit: i32,
-    /// Ends with `--exit` as soon as its tools are listed.
-    pub(crate) exit_after_list: bool,
     pub(crate) say: String,
     pub(crate) bytes: usize,
     /// Serve HTTP at this port of 127.0.0.1 (0 = any) instead of stdio.
@@ -301,9 +299,8 @@ impl Options {
             page_delay: Duration::from_millis(named.number("page-delay", 0)?),
             install: Duration::from_millis(named.number("install", 0)?),
             crash_times: named.number("crash-times", 0)?,
-            live: named.optional_number("live")?.map(Duration::from_millis),
+            linger: named.optional_number("linger")?.map(Duration::from_millis),
             exit: named.number("exit", 1)?,
-            exit_after_list: named.number("exit-after-list", 0)? > 0,
             say: named.text("say").unwrap_or_default(),
             bytes: named.number("bytes", 0)?,
             http: named.optional_number("http")?,

@@ -193,19 +193,16 @@ fn answer(server: &Server, id: &RawValue, method: &str, params: Option<&RawValue
 fn listed(server: &Server) {
     static FIRST: Once = Once::new();
     FIRST.call_once(|| {
-        if let Some(live) = server.options.live {
-            std::thread::spawn(move || {
-                std::thread::sleep(live);
-                eprintln!("enough of that");
-                std::process::exit(9);
-            });
+        let Some(linger) = server.options.linger else { return };
+        if !linger.is_zero() {
+            // SAFETY: closes a descriptor of our own; nothing is written to it any more.
+            unsafe { libc::close(libc::STDOUT_FILENO) };
+            std::thread::sleep(linger);
         }
+        std::process::exit(server.options.exit);
     });
     if server.options.kind == Kind::Deaf {
         wait_for_ever();
-    }
-    if method == "tools/list" && server.options.exit_after_list {
-        std::process::exit(server.options.exit);
     }
 }
 
