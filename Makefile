@@ -97,10 +97,23 @@ types: ready ## write the window's types from the bridge's
 icons: system ## draw all icons from icons/icon.svg
 	icons/make.sh
 
+.PHONY: bench
+bench: bench-programs ## measure a release build against its budgets; takes some minutes
+	cargo run --release --locked --package neuron-bench -- all
+
 .PHONY: bench-quick
-bench-quick: setup ## a short measurement of the bridge's own cost
-	cargo build --release --locked --package neuron-connectd --package neuron-tests --bins
+bench-quick: bench-programs ## a short measurement of the bridge's own cost
 	cargo run --release --locked --package neuron-bench -- quick
+
+# MINUTES says for how long; SEED repeats a run.
+MINUTES ?= 30
+.PHONY: soak
+soak: bench-programs ## a release build under load and mischief for MINUTES (30), with SEED
+	cargo run --release --locked --package neuron-bench -- soak $(MINUTES) $(SEED)
+
+.PHONY: bench-programs
+bench-programs: setup
+	cargo build --release --locked --package neuron-connectd --package neuron-tests --bins
 
 .PHONY: package
 package: ready scripts/node_modules/.package-lock.json ## make the deb and rpm packages

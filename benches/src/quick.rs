@@ -18,7 +18,7 @@ use rustix::process::Signal;
 use crate::{
     client::Client,
     direct::Direct,
-    report::{Budget, Line},
+    report::{Budget, Line, median},
 };
 
 const ARGUMENTS: &str = r#"{"text":"hello","n":1}"#;
@@ -29,11 +29,6 @@ pub(crate) fn measure() -> Vec<Line> {
     lines.extend(list_of_a_thousand());
     lines.push(throughput());
     lines
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// Milliseconds each run of `work` took.
