@@ -374,7 +374,7 @@ fn without_a_bridge_every_command_says_how_to_start_one_and_exits_3() {
             ran.err
         );
     };
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 9] = [
         &["status"],
         &["tools"],
         &["call", "t"],
