@@ -64,35 +64,6 @@ fn both_ways_of_answering_and_both_eras_work() {
 }
 
 #[test]
-fn a_forgotten_session_is_renewed_once_and_the_call_runs_once() {
-    for forgotten in ["404", "400"] {
-        let home = Home::new();
-        let counter = home.path().join("counter").display().to_string();
-        let options = [("forget-after", "2"), ("forgotten", forgotten), ("counter", &counter)];
-        let upstream = HttpFake::start(home.path(), "remote", &options);
-        let bridge = Daemon::serving(home, [("remote", upstream.entry())]);
-        bridge.wait_for_tool("mcp__remote__counter");
-        for n in 1..=4 {
-            assert_eq!(
-                bridge.call_text("mcp__remote__counter", &json!({})),
-                n.to_string(),
-                "{forgotten}"
-            );
-        }
-        assert_eq!(
-            upstream.seen().messages("initialize").len(),
-            2,
-            "{forgotten}: one session more"
-        );
-        assert_eq!(
-            upstream.seen().messages("tools/call").len(),
-            5,
-            "{forgotten}: the refused call went once more"
-        );
-    }
-}
-
-#[test]
 fn an_upstream_that_was_restarted_is_used_again() {
     let home = Home::new();
     let upstream = HttpFake::start(home.path(), "remote", &[("forget-after", "1000")]);

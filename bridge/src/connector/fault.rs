@@ -11,7 +11,11 @@ use rmcp::{
     },
 };
 
-use super::{episode, state::Cause, transport::OpenError};
+use super::{
+    episode,
+    state::Cause,
+    transport::{BROKEN_ANSWER, FRAME_TOO_LARGE, OpenError},
+};
 use crate::secrets::redact;
 
 /// Longest piece of an upstream's own words inside one of our sentences, in characters.
@@ -45,6 +49,10 @@ pub fn cause_of_init_error(error: &ClientInitializeError) -> Cause {
         ClientInitializeError::ConnectionClosed(_) => {
             Cause::Network("the connection closed during the greeting".into())
         }
+        ClientInitializeError::JsonRpcError(data) if is_our_own(data) => Cause::Protocol(format!(
+            "its answer to the greeting is of no use ({})",
+            short(&data.message)
+        )),
         ClientInitializeError::JsonRpcError(data) => {
             Cause::Protocol(format!("it refused the greeting ({})", short(&data.message)))
         }
@@ -96,6 +104,11 @@ fn broke_off(error: &DynamicTransportError) -> bool {
         Some(StreamableHttpError::Client(error)) => error.is_request() && !error.is_connect() && !error.is_timeout(),
         _ => false,
     }
+}
+
+/// True for an error answer that a transport made up for one that it could not take.
+fn is_our_own(error: &ErrorData) -> bool {
+    matches!(error.code.0, FRAME_TOO_LARGE | BROKEN_ANSWER)
 }
 
 /// What the SDK answers in the upstream's name to a request that was under way when its session was replaced.
@@ -230,6 +243,10 @@ fn plain_words(words: &str) -> String {
         "there is no host of this name, or this computer is offline"
     } else if words.contains("certificate") {
         "its certificate cannot be trusted"
+    } else if words.contains("before message completed") || words.contains("connection reset") {
+        "the server closed the connection without an answer"
+    } else if words.contains("head is too large") {
+        "the server's answer begins with more headers than are read"
     } else {
         return short(words);
     };

@@ -68,7 +68,7 @@ fn innermost(error: &reqwest::Error) -> String {
         words = current.to_string();
         next = current.source();
     }
-    words
+    words.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// Cuts bytes into events with bounded memory. Pure.

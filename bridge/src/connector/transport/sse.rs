@@ -283,11 +283,11 @@ impl Transport<RoleClient> for SseTransport {
             let (events, _) = self.stream.as_mut()?;
             let part = tokio::select! {
                 biased;
-                part = events.next() => part,
                 () = self.post.ended.notified() => {
                     self.stream = None;
                     continue;
                 }
+                part = events.next() => part,
             };
             match part {
                 Some(Ok(part)) => self.take(part),
