@@ -1,9 +1,8 @@
-//! Resources and prompts of upstreams: listed from what is known, read, saved, got.
+//! Resources and prompts of upstreams: listed from what is known, read, got.
 
 use std::{
     fs,
-    path::{Path, PathBuf},
-    process::Command,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -11,8 +10,8 @@ use neuron_tests::{
     daemon::Daemon,
     fake::{Fake, HttpFake},
     home::Home,
-    http::{Address, Answer, Connection},
-    process, program,
+    http::{Answer, Connection},
+    program,
     upstream::{Everything, EverythingOverHttp, node, python},
     wait::{SOON, eventually, eventually_equals},
 };
@@ -35,13 +34,6 @@ fn read(bridge: &Daemon, uri: &str) -> Answer {
     bridge.owner_post("/mcp/resources/read", &json!({"server": "fake", "uri": uri}))
 }
 
-fn save(bridge: &Daemon, uri: &str) -> Answer {
-    bridge.owner_post(
-        "/mcp/resources/read",
-        &json!({"server": "fake", "uri": uri, "save": true}),
-    )
-}
-
 fn prompt(bridge: &Daemon, name: &str, arguments: &Value) -> Answer {
     let body = json!({"server": "fake", "name": name, "arguments": arguments});
     bridge.owner_post("/mcp/prompts/get", &body)
@@ -57,21 +49,6 @@ fn texts(list: &Value, member: &str) -> Vec<String> {
     items
         .map(|item| item[member].as_str().expect("a text").to_owned())
         .collect()
-}
-
-fn results_folder(home: &Home) -> PathBuf {
-    home.neuron().join("connect/results")
-}
-
-/// Files in the folder of results, hidden ones too.
-fn results(home: &Home) -> Vec<PathBuf> {
-    let entries = fs::read_dir(results_folder(home)).expect("the folder is there");
-    entries.map(|entry| entry.expect("an entry").path()).collect()
-}
-
-/// What the fake puts at `fake://blob`.
-fn blob(count: usize) -> Vec<u8> {
-    (0..count).map(|n| (n.wrapping_mul(167) >> 3) as u8).collect()
 }
 
 #[test]
@@ -265,10 +242,6 @@ fn a_read_over_its_time_is_told_so_and_cancelled() {
     assert_eq!(bridge.status("fake"), "connected");
 }
 
-fn id_of(line: &str) -> Value {
-    serde_json::from_str::<Value>(line).unwrap()["id"].clone()
-}
-
 #[test]
 fn when_the_caller_goes_away_the_upstream_is_told_by_its_own_id() {
     let (bridge, fake) = standard();
@@ -298,165 +271,14 @@ fn when_the_caller_goes_away_the_upstream_is_told_by_its_own_id() {
         let gone = Instant::now();
         let told = seen.wait_for("notifications/cancelled", count);
         assert!(gone.elapsed().as_secs_f64() < 1.5, "told after {:?}", gone.elapsed());
-        let told: Value = serde_json::from_str(told.last().unwrap()).unwrap();
-        assert_eq!(
-            told["params"]["requestId"],
-            id_of(seen.messages(method).last().unwrap()),
-            "{body}"
-        );
+        let [asked, told] =
+            [&seen.messages(method), &told].map(|lines| serde_json::from_str::<Value>(lines.last().unwrap()).unwrap());
+        assert_eq!(told["params"]["requestId"], asked["id"], "{body}");
     }
-    assert_eq!(
-        results(&bridge.home),
-        [""; 0].map(PathBuf::from),
-        "nothing was saved for nobody"
-    );
+    let results = fs::read_dir(bridge.home.neuron().join("connect/results"));
+    assert_eq!(results.unwrap().count(), 0, "nothing was saved for nobody");
     assert_eq!(read(&bridge, "fake://text").status, 200);
     assert_eq!(seen.starts().len(), 1);
-}
-
-#[test]
-fn a_large_binary_resource_is_saved_byte_for_byte_in_a_private_file() {
-    use std::os::unix::fs::PermissionsExt;
-    let count = 7_654_321;
-    let (bridge, _) = recorded(Fake::new("ok").option("offers", "standard").option("bytes", count));
-    let answer = save(&bridge, "fake://blob").ok();
-    assert_eq!(answer["bytes"], count);
-    let path = PathBuf::from(answer["path"].as_str().unwrap());
-    assert!(
-        path.is_absolute() && path.starts_with(results_folder(&bridge.home)),
-        "{path:?}"
-    );
-    assert!(fs::read(&path).unwrap() == blob(count), "the same bytes");
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
-    assert_eq!(results(&bridge.home), std::slice::from_ref(&path));
-
-    let id = answer["result_id"].as_str().unwrap();
-    let message = bridge
-        .owner_get(&format!("/mcp/results/{id}"))
-        .refused(400, "bad_request");
-    assert!(message.contains(path.to_str().unwrap()), "{message}");
-    bridge.get(&format!("/mcp/results/{id}")).refused(404, "not_found");
-
-    let text = save(&bridge, "fake://ünïcode/日本 x").ok();
-    assert_eq!(fs::read_to_string(text["path"].as_str().unwrap()).unwrap(), "weit weg");
-    assert_eq!(text["bytes"], 8);
-    assert_eq!(
-        fs::read(save(&bridge, "fake://escaped").ok()["path"].as_str().unwrap()).unwrap(),
-        [255, 254, 253]
-    );
-    assert_ne!(
-        save(&bridge, "fake://blob").ok()["path"],
-        answer["path"],
-        "nothing is overwritten"
-    );
-}
-
-#[test]
-fn what_cannot_be_saved_leaves_no_file() {
-    let (bridge, _) = standard();
-    let message = save(&bridge, "fake://broken").refused(502, "upstream_error");
-    assert!(message.contains("base64"), "{message}");
-    let message = save(&bridge, "fake://several").refused(400, "bad_request");
-    assert!(
-        message.contains("fake://a") && message.contains("fake://b"),
-        "{message}"
-    );
-    save(&bridge, "fake://none").refused(502, "upstream_error");
-    save(&bridge, "fake://not-here").refused(404, "not_found");
-    assert_eq!(results(&bridge.home), [""; 0].map(PathBuf::from));
-}
-
-/// A disk of one megabyte, mounted at a folder for one test.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn at(folder: &Path) -> Self {
-        fs::create_dir_all(folder).expect("the folder can be made");
-        let mount = Command::new(program::system("mount"))
-            .args(["-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs"])
-            .arg(folder)
-            .status();
-        assert!(mount.expect("mount starts").success(), "root may mount a disk");
-        Self(folder.to_owned())
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily: a bridge may still have its files open.
-        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
-    }
-}
-
-#[test]
-fn a_full_disk_is_said_so_and_leaves_nothing_half_written() {
-    if !process::may_become_another_user() {
-        return;
-    }
-    let home = Home::new();
-    let disk = SmallDisk::at(&results_folder(&home));
-    let fake = Fake::new("ok").option("offers", "standard").option("bytes", 3_000_000);
-    let bridge = Daemon::serving(home, [("fake", fake.entry())]);
-    bridge.wait_for_tool("mcp__fake__echo");
-    let message = save(&bridge, "fake://blob").refused(507, "not_saved");
-    assert!(message.contains("results"), "{message}");
-    assert_eq!(results(&bridge.home), [""; 0].map(PathBuf::from));
-    assert_eq!(
-        save(&bridge, "fake://text").ok()["bytes"],
-        10,
-        "what has room is saved all the same"
-    );
-    let home = bridge.terminate();
-    // A folder that is mounted on cannot be removed.
-    drop(disk);
-    drop(home);
-}
-
-#[test]
-fn a_folder_that_cannot_be_written_is_said_so() {
-    let (bridge, _) = standard();
-    fs::remove_dir_all(results_folder(&bridge.home)).unwrap();
-    let message = save(&bridge, "fake://text").refused(507, "not_saved");
-    assert!(message.contains("results"), "{message}");
-    assert_eq!(read(&bridge, "fake://text").status, 200);
-}
-
-#[test]
-fn a_file_that_a_killed_bridge_was_writing_is_swept_at_the_next_start() {
-    let (bridge, _) = standard();
-    let kept = save(&bridge, "fake://text").ok();
-    let folder = results_folder(&bridge.home);
-    fs::write(folder.join(".unfinished-x7"), "half").unwrap();
-    let bridge = Daemon::start_in(bridge.kill9(), neuron_tests::daemon::Setup::default());
-    assert_eq!(results(&bridge.home), [PathBuf::from(kept["path"].as_str().unwrap())]);
-}
-
-#[test]
-fn bridges_killed_while_they_save_leave_whole_files_only() {
-    let count = 6_000_000;
-    let fake = Fake::new("ok").option("offers", "standard").option("bytes", count);
-    let (mut bridge, _) = recorded(fake);
-    for round in 0..5 {
-        let address = bridge.local();
-        let before = results(&bridge.home).len();
-        let saver = std::thread::spawn(move || {
-            let body = br#"{"server":"fake","uri":"fake://blob","save":true}"#;
-            let mut connection = Connection::try_open(&address).ok()?;
-            connection.try_send("POST", "/mcp/resources/read", &[], body).ok()
-        });
-        if round > 0 {
-            // Killed as soon as a file of any name appears, which is in the middle of writing it.
-            eventually("a file appears", SOON, || {
-                (results(&bridge.home).len() > before).then_some(())
-            });
-        }
-        let home = bridge.kill9();
-        let _ = saver.join();
-        bridge = Daemon::start_in(home, neuron_tests::daemon::Setup::default());
-        for path in results(&bridge.home) {
-            assert_eq!(fs::metadata(&path).unwrap().len(), count as u64, "{path:?}");
-        }
-    }
 }
 
 #[test]
@@ -642,12 +464,6 @@ fn both_eras_and_both_transports_offer_the_same() {
     }
 }
 
-fn owner(address: &Address, path: &str, body: &Value) -> Value {
-    Connection::open(address)
-        .send("POST", path, &[], body.to_string().as_bytes())
-        .ok()
-}
-
 #[test]
 fn servers_that_people_run_offer_their_resources_and_prompts() {
     let over_http = EverythingOverHttp::start(Everything::StreamableHttp);
@@ -671,14 +487,12 @@ fn servers_that_people_run_offer_their_resources_and_prompts() {
         assert!(list["rejected"].is_null(), "{list}");
         let uri = &texts(&list["resources"], "uri")[0];
         let read = json!({"server": id, "uri": uri});
-        let answer = owner(&bridge.local(), "/mcp/resources/read", &read);
+        let answer = bridge.owner_post("/mcp/resources/read", &read).ok();
         let content = &answer["contents"][0]["resource"];
         assert_eq!(content["uri"], uri.as_str(), "{answer}");
-        let saved = owner(
-            &bridge.local(),
-            "/mcp/resources/read",
-            &json!({"server": id, "uri": uri, "save": true}),
-        );
+        let saved = bridge
+            .owner_post("/mcp/resources/read", &json!({"server": id, "uri": uri, "save": true}))
+            .ok();
         let file = fs::read(saved["path"].as_str().unwrap()).unwrap();
         assert_eq!(saved["bytes"], file.len());
         match content["text"].as_str() {
@@ -686,7 +500,7 @@ fn servers_that_people_run_offer_their_resources_and_prompts() {
             None => assert!(content["blob"].is_string() && !file.is_empty(), "{content}"),
         }
         let dynamic = json!({"server": id, "uri": "demo://resource/dynamic/blob/7"});
-        let blob = owner(&bridge.local(), "/mcp/resources/read", &dynamic);
+        let blob = bridge.owner_post("/mcp/resources/read", &dynamic).ok();
         assert!(blob["contents"][0]["resource"]["blob"].is_string(), "{blob}");
         let missing = json!({"server": id, "uri": "demo://no/such/thing"});
         bridge
@@ -713,7 +527,7 @@ fn servers_that_people_run_offer_their_resources_and_prompts() {
             .collect::<serde_json::Map<_, _>>()
             .into();
         let body = json!({"server": id, "name": name, "arguments": arguments});
-        let answer = owner(&bridge.local(), "/mcp/prompts/get", &body);
+        let answer = bridge.owner_post("/mcp/prompts/get", &body).ok();
         assert!(
             answer["messages"][0]["content"][0]["text"]
                 .as_str()
@@ -754,9 +568,11 @@ fn a_server_of_the_official_python_sdk_offers_its_own_in_the_modern_era() {
     assert_eq!(texts(&list["templates"], "uri_template"), ["notes://{day}/entry"]);
     assert_eq!(bridge.server("notes").unwrap()["connection"]["era"], "modern");
     let read = |uri: &str| json!({"server": "notes", "uri": uri});
-    let answer = owner(&bridge.local(), "/mcp/resources/read", &read("notes://today"));
+    let answer = bridge.owner_post("/mcp/resources/read", &read("notes://today")).ok();
     assert_eq!(answer["contents"][0]["resource"]["text"], "heute 🦀");
-    let answer = owner(&bridge.local(), "/mcp/resources/read", &read("notes://monday/entry"));
+    let answer = bridge
+        .owner_post("/mcp/resources/read", &read("notes://monday/entry"))
+        .ok();
     assert_eq!(answer["contents"][0]["resource"]["text"], "entry of monday");
     bridge
         .owner_post("/mcp/resources/read", &read("notes://nothing"))
@@ -764,7 +580,7 @@ fn a_server_of_the_official_python_sdk_offers_its_own_in_the_modern_era() {
 
     let mut saving = read("notes://picture");
     saving["save"] = json!(true);
-    let saved = owner(&bridge.local(), "/mcp/resources/read", &saving);
+    let saved = bridge.owner_post("/mcp/resources/read", &saving).ok();
     let picture: Vec<u8> = (0..=255).cycle().take(256_000).collect();
     assert!(fs::read(saved["path"].as_str().unwrap()).unwrap() == picture);
 
@@ -775,7 +591,7 @@ fn a_server_of_the_official_python_sdk_offers_its_own_in_the_modern_era() {
         json!([{"name": "text", "required": true}, {"name": "style", "required": false}])
     );
     let body = json!({"server": "notes", "name": "summarize", "arguments": {"text": "ü"}});
-    let answer = owner(&bridge.local(), "/mcp/prompts/get", &body);
+    let answer = bridge.owner_post("/mcp/prompts/get", &body).ok();
     assert_eq!(answer["messages"][0]["content"][0]["text"], "Summarize (short): ü");
     bridge.terminate();
 }

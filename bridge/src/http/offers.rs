@@ -91,3 +91,6 @@ pub(super) async fn prompt<A: Api>(
         .await?;
     Ok(respond::json(&answer))
 }
+
+#[cfg(test)]
+mod tests;

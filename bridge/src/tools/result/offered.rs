@@ -115,11 +115,9 @@ fn read_message(message: Value, limits: &Limits) -> (String, Vec<Block>) {
         Some("assistant") => "assistant",
         Some(_) | None => "user",
     };
+    let has_blocks = !matches!(message.get("content"), Some(Value::Bool(_) | Value::Number(_)));
     let content = match message {
-        Value::Object(mut members) => match content_of(&mut members) {
-            Ok(content) => content,
-            Err(_) => vec![Value::Object(members)],
-        },
+        Value::Object(mut members) if has_blocks => content_of(&mut members).unwrap_or_default(),
         other => vec![other],
     };
     let blocks = content.into_iter().map(|block| Block::read(block, limits)).collect();
@@ -267,13 +265,15 @@ mod tests {
 
     #[test]
     fn messages_keep_their_order_and_who_speaks() {
-        let shaped = messages(&json!([
+        let sent = json!({"messages": [
             {"role": "user", "content": {"type": "text", "text": "a"}},
             {"role": "assistant", "content": [{"type": "text", "text": "b"}, {"type": "hologram"}]},
             {"role": "user", "content": "bare"},
             {"role": "user"},
             null,
-        ]));
+            {"role": "user", "content": 5},
+        ]});
+        let shaped = shape_prompt(&sent.to_string(), &Limits::default(), None).unwrap();
         let seen: Vec<_> = shaped
             .messages
             .iter()
@@ -281,11 +281,19 @@ mod tests {
             .collect();
         assert_eq!(
             seen,
-            [("user", 1), ("assistant", 2), ("user", 1), ("user", 0), ("user", 1)]
+            [
+                ("user", 1),
+                ("assistant", 2),
+                ("user", 1),
+                ("user", 0),
+                ("user", 1),
+                ("user", 1)
+            ]
         );
         assert_eq!(shaped.messages[1].content[1]["type"], "unknown");
         assert_eq!(shaped.messages[2].content[0]["text"], "bare");
         assert_eq!(shaped.messages[4].content[0]["original"], Value::Null);
+        assert_eq!(shaped.messages[5].content[0]["original"]["content"], 5);
     }
 
     #[test]
