@@ -7,7 +7,7 @@ use std::{
 };
 
 use neuron_tests::{
-    daemon::{Daemon, command_in, command_line},
+    daemon::{Daemon, Setup, command_in, command_line},
     fake::Fake,
     home::Home,
     process, program,
@@ -270,10 +270,16 @@ fn a_followed_log_goes_on_over_new_files_and_a_new_bridge_and_ends_with_its_conn
     follower.says("[session] connected", 2);
 
     bridge = bridge.restart();
-    follower.says("Waiting for it to come back.", 1);
-    follower.says("The bridge runs again", 1);
+    follower.says("The bridge was started anew", 1);
     run(&bridge, &["reconnect", "fake"], DONE);
     follower.says("[session] connected", 3);
+
+    bridge = Daemon::start_in(bridge.kill9(), Setup::default());
+    follower.says("Waiting for it to come back.", 1);
+    follower.says("The bridge was started anew", 2);
+    run(&bridge, &["reconnect", "fake"], DONE);
+    follower.says("[session] connected", 4);
+    follower.says("Some lines are missing", 0);
 
     run(&bridge, &["remove", "fake"], DONE);
     let status = process::wait_for_exit(&mut follower.child, "the follower", SOON);

@@ -66,6 +66,21 @@ fn a_crash_at_start_shows_exit_code_and_last_words_to_the_owner_only() {
 }
 
 #[test]
+fn what_an_entry_holds_under_a_secret_name_is_shown_nowhere_even_where_nothing_names_it() {
+    let fake = Fake::new("crash")
+        .option("say", "nobody knows plain-looking-value here")
+        .member("env", json!({"SERVICE_KEY": "plain-looking-value"}));
+    let bridge = Daemon::serving(Home::new(), [("crash", fake.entry())]);
+    let row = eventually("the crash is seen", SOON, || bridge.server("crash").filter(failed));
+    assert_eq!(row["error_detail"], "nobody knows [REDACTED] here", "{row}");
+    let log = bridge.owner_get("/mcp/servers/crash/log").text();
+    assert!(
+        log.contains("nobody knows [REDACTED] here") && !log.contains("plain-looking-value"),
+        "{log}"
+    );
+}
+
+#[test]
 fn a_program_that_does_not_exist_is_named_and_found_once_it_is_there() {
     let home = Home::new();
     let folder = home.path().join("bin");

@@ -41,6 +41,7 @@ pub(super) async fn run(context: &Context, args: &LogsArgs) -> Result<(), Failur
 /// Goes on until the connector is removed, or nobody reads any more.
 async fn follow(context: &Context, mut client: Client, path: &str, id: &str, mut after: String) -> Result<(), Failure> {
     let mut said = String::new();
+    let mut process = client.running.pid;
     loop {
         let path = format!(
             "{path}?lines={AT_ONCE}&after={}&wait_ms={}",
@@ -62,15 +63,17 @@ async fn follow(context: &Context, mut client: Client, path: &str, id: &str, mut
                     screen::complain(why);
                     said = why.to_owned();
                 }
-                tokio::time::sleep(PAUSE).await;
+                client = later(context, client).await;
             }
             Ok(answer) => {
                 let body = answer.ok()?;
-                if body["missed"] == true {
+                // That another bridge has another log was told already.
+                if body["missed"] == true && process == client.running.pid {
                     screen::complain(
                         "Some lines are missing here: there were too many at once, or the log begins anew.",
                     );
                 }
+                process = client.running.pid;
                 if !print(context, &lines(&body)) {
                     return Ok(());
                 }
@@ -78,23 +81,28 @@ async fn follow(context: &Context, mut client: Client, path: &str, id: &str, mut
                 said.clear();
             }
             Err(gone) => {
-                screen::complain(&format!("{} Waiting for it to come back.", gone.message));
-                client = returned(context).await;
-                screen::complain(&format!("The bridge runs again (process {}).", client.running.pid));
+                if said.is_empty() {
+                    said = format!("{} Waiting for it to come back.", gone.message);
+                    screen::complain(&said);
+                }
+                client = later(context, client).await;
             }
         }
     }
 }
 
-/// Waits for a bridge that answers.
-async fn returned(context: &Context) -> Client {
-    loop {
-        tokio::time::sleep(PAUSE).await;
-        if let Ok(client) = context.client()
-            && client.get("/healthz").await.is_ok()
-        {
-            return client;
+/// After a pause: the bridge that runs then, which is told when it is another one.
+async fn later(context: &Context, client: Client) -> Client {
+    tokio::time::sleep(PAUSE).await;
+    match context.client() {
+        Ok(found) if found.running.pid != client.running.pid && found.get("/healthz").await.is_ok() => {
+            screen::complain(&format!(
+                "The bridge was started anew (process {}), and its log begins anew.",
+                found.running.pid
+            ));
+            found
         }
+        Ok(_) | Err(_) => client,
     }
 }
 

@@ -50,6 +50,8 @@ class Store {
 
   #take(snapshot: Snapshot): void {
     this.snapshot = snapshot;
+    // A wait that has just begun is told from now, not from the last second that passed.
+    this.now = Date.now();
     this.#awaited = this.#awaited.filter(({ id, resolve }) => {
       if (!this.connector(id)) return true;
       resolve();
