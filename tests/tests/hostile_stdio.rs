@@ -261,7 +261,7 @@ fn a_flood_on_stderr_without_a_line_end_blocks_nobody_and_stays_bounded() {
         !fake.seen().noted("flood over"),
         "the calls were answered while it wrote"
     );
-    eventually("the end of the flood", Duration::from_secs(120), || {
+    eventually("the end of the flood", Duration::from_secs(240), || {
         fake.seen().noted("flood over").then_some(())
     });
     let after = process::peak_memory(bridge.pid());
