@@ -65,9 +65,9 @@ fn beside_eleven_bad_connectors_the_good_one_lists_at_once_and_each_bad_one_says
             "reconnect",
         ),
         (
-            "torn",
-            stdio(Fake::new("ok").option("list", "pages-failing")),
-            "the page is torn",
+            "nonsense",
+            stdio(Fake::new("nonsense")),
+            "not as an MCP server does",
             "reconnect",
         ),
     ];

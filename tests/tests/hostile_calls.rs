@@ -178,6 +178,15 @@ fn a_call_whose_program_ends_is_never_sent_again_and_the_next_one_runs_in_a_new_
 }
 
 #[test]
+fn a_program_that_closes_its_output_a_moment_before_it_ends_tells_its_exit_code_all_the_same() {
+    let fake = Fake::new("ok").option("linger", 100).option("exit", 9);
+    let bridge = Daemon::serving(Home::new(), [("fake", fake.entry())]);
+    let row = bridge.wait_for_status("fake", "error");
+    let error = row["error"].as_str().unwrap_or_default();
+    assert!(error.contains("exited with code 9"), "{row}");
+}
+
+#[test]
 fn callers_together_in_a_program_that_ends_each_hear_it_and_none_runs_twice() {
     let (bridge, _, counter) = counting(Fake::new("ok"));
     let call = |key: String, input: Value| {
@@ -247,6 +256,19 @@ fn progress_renews_a_calls_time_three_times_and_no_more() {
     for seen in seen {
         assert_eq!(seen.starts().len(), 1);
     }
+}
+
+#[test]
+fn progress_that_comes_often_renews_a_calls_time_no_less() {
+    const TIME: u64 = 1500;
+    let (bridge, seen) = rude([("often", Fake::new("ok"))]);
+    let input = json!({"steps": 50, "ms": TIME * 3 / 50});
+    let answer = timed_call(&bridge, "mcp__often__progress", &input, TIME).ok();
+    assert_eq!(
+        answer["text"], "done",
+        "three times its time, with progress all the time"
+    );
+    assert_eq!(seen[0].messages("notifications/cancelled"), [""; 0]);
 }
 
 #[test]

@@ -179,6 +179,7 @@ fn programs_that_fail_are_told_by_their_deadline_and_hide_no_neighbour() {
             "did not answer within 0.8 s",
         ),
         fails("crash", Fake::new("crash").option("exit", 7), "exited with code 7"),
+        fails("nonsense", Fake::new("nonsense"), "not as an MCP server does"),
         fails("page-fails", pages("pages-failing"), "the page is torn"),
         fails("page-never", pages("pages-silent"), "in time"),
         fails(

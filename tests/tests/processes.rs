@@ -142,6 +142,49 @@ fn a_connector_stopped_while_it_connects_leaves_nothing() {
 }
 
 #[test]
+fn a_program_stopped_while_it_connects_is_asked_to_end_before_it_is_killed() {
+    type Stop = fn(&Daemon);
+    let ways: [(&str, Stop); 2] = [
+        ("turned off", |bridge| {
+            let off = json!({"id": "slow", "enabled": false});
+            bridge.owner_post("/mcp/servers/toggle", &off).ok();
+        }),
+        ("removed", |bridge| {
+            bridge.owner_post("/mcp/servers/remove", &json!({"id": "slow"})).ok();
+        }),
+    ];
+    for (what, stop) in ways {
+        let home = Home::new();
+        let slow = Fake::new("silent").record(&home.record("slow"));
+        let bridge = Daemon::serving(home, [("slow", slow.entry())]);
+        let pids = slow.seen().wait_for_starts(1);
+        slow.seen().wait_for("server/discover", 1);
+        stop(&bridge);
+        gone(what, &pids);
+        assert!(
+            slow.seen().noted("end of input"),
+            "{what}: it could put its things in order"
+        );
+    }
+}
+
+#[test]
+fn an_entry_edited_while_it_connects_starts_once_its_old_process_is_gone() {
+    let home = Home::new();
+    let old = Fake::new("stubborn")
+        .option("delay", 60_000)
+        .record(&home.record("fake"));
+    let bridge = Daemon::serving(home, [("fake", old.entry())]);
+    old.seen().wait_for("initialize", 1);
+    let pids = [old.seen().starts()[0], grandchild_of(&old)];
+    let new = Fake::new("ok").record(&bridge.home.record("fake"));
+    bridge.home.write_config(&config_text([("fake", new.entry())]));
+    new.seen().wait_for_starts(2);
+    assert_eq!(new.seen().met_their_successor(), [0_u32; 0]);
+    assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
+}
+
+#[test]
 fn an_edited_entry_starts_once_its_old_process_is_gone_however_long_that_takes() {
     let home = Home::new();
     let old = Fake::new("stubborn").record(&home.record("fake"));
