@@ -223,6 +223,11 @@ impl HttpFake {
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
+
+    /// The id of the session that it opened as the `number`th.
+    pub fn session(&self, number: usize) -> String {
+        format!("session-{}-{number}", self.child.id())
+    }
 }
 
 impl Drop for HttpFake {
