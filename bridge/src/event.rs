@@ -32,6 +32,20 @@ pub enum Event {
         tool: ExposedName,
         caller: String,
     },
+    /// A call's upstream said how far it has come, in units of its own; at most five times a second.
+    CallProgress {
+        call: u64,
+        server: ConnectorId,
+        tool: ExposedName,
+        caller: String,
+        progress: f64,
+        /// What `progress` grows to, where the upstream knows.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        total: Option<f64>,
+        /// The upstream's own words, on one line, shortened.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
     /// A call ended, with its error code when it failed.
     CallFinished {
         call: u64,
@@ -54,6 +68,7 @@ impl Event {
             Self::ToolsChanged { .. } => "tools_changed",
             Self::ServerStatus { .. } => "server_status",
             Self::CallStarted { .. } => "call_started",
+            Self::CallProgress { .. } => "call_progress",
             Self::CallFinished { .. } => "call_finished",
             Self::ConfigError { .. } => "config_error",
         }
@@ -76,7 +91,9 @@ impl Event {
     /// The caller this event belongs to; `None` is everybody's.
     pub fn caller(&self) -> Option<&str> {
         match self {
-            Self::CallStarted { caller, .. } | Self::CallFinished { caller, .. } => Some(caller),
+            Self::CallStarted { caller, .. }
+            | Self::CallProgress { caller, .. }
+            | Self::CallFinished { caller, .. } => Some(caller),
             Self::ToolsChanged { .. } | Self::ServerStatus { .. } | Self::ConfigError { .. } => None,
         }
     }

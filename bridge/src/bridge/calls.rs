@@ -8,16 +8,13 @@ use std::{
 use super::{CallRequest, Caller, Inner, results};
 use crate::{
     config::MAX_CALL_MS,
-    connector::{CallFault, Cause, Door, Session},
+    connector::{CallFault, Cause, Door, Session, Step, Tell, transport::BROKEN_ANSWER},
     error::{Action, ApiError, Code},
     event::Event,
     ids::{ExposedName, ToolName},
     snapshot::CallAnswer,
     tools::{Found, Shaped, Undecodable, shape},
 };
-
-/// After a session broke, how it ended is waited for this long.
-const LAST_WORDS: Duration = Duration::from_millis(500);
 
 struct Target {
     door: Door,
@@ -43,7 +40,18 @@ pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest
         begun,
         outcome: None,
     };
-    let answer = send(inner, &caller, &target, request, begun).await;
+    let tell = |step: Step| {
+        inner.events.publish(Event::CallProgress {
+            call: number,
+            server: target.door.shared.id.clone(),
+            tool: target.exposed.clone(),
+            caller: caller.label().to_owned(),
+            progress: step.progress,
+            total: step.total,
+            message: step.message,
+        });
+    };
+    let answer = send(inner, &caller, &target, request, begun, &tell).await;
     let answer = answer.map_err(|error| ApiError {
         message: target.door.shared.log.redactor().sentence(&error.message).into_owned(),
         ..error
@@ -126,6 +134,7 @@ async fn send(
     target: &Target,
     request: CallRequest,
     begun: Instant,
+    tell: &Tell<'_>,
 ) -> Result<CallAnswer, ApiError> {
     let shared = &target.door.shared;
     shared.mark_used();
@@ -136,24 +145,16 @@ async fn send(
         .or(shared.entry().timeouts.call)
         .unwrap_or(inner.default_call_time)
         .min(Duration::from_millis(MAX_CALL_MS));
-    let mut session = session;
-    let mut outcome = session.call(target.tool.as_str(), request.input.clone(), time).await;
+    let tool = target.tool.as_str();
+    let mut outcome = session.call(tool, request.input.clone(), time, tell).await;
     if matches!(outcome, Err(CallFault::NotSent)) {
         // The session ended before the call reached it, so one more session may take it.
-        session = target.door.acquire().await?;
-        outcome = session.call(target.tool.as_str(), request.input, time).await;
+        let session = target.door.acquire().await?;
+        outcome = session.call(tool, request.input, time, tell).await;
     }
     shared.mark_used();
     match outcome {
-        Ok(raw) => {
-            session.prove();
-            answer(inner, caller, target, raw, begun).await
-        }
-        Err(CallFault::Lost(cause)) => {
-            // How a program ended says more than that its pipe closed.
-            let cause = session.end.cause(LAST_WORDS).await.unwrap_or(cause);
-            Err(refusal(target, CallFault::Lost(cause)))
-        }
+        Ok(raw) => answer(inner, caller, target, raw, begun).await,
         Err(fault) => Err(refusal(target, fault)),
     }
 }
@@ -206,6 +207,13 @@ fn finished(target: &Target, shaped: Shaped, result_id: Option<String>, duration
 fn refusal(target: &Target, fault: CallFault) -> ApiError {
     let (server, tool) = (&target.door.shared.id, &target.tool);
     match fault {
+        CallFault::Refused {
+            code: BROKEN_ANSWER,
+            words,
+        } => ApiError::new(
+            Code::UpstreamError,
+            format!("{server} ran {tool}, but its answer is of no use: {words}"),
+        ),
         CallFault::Refused { words, .. } => {
             ApiError::new(Code::UpstreamError, format!("{server} refused to run {tool}: {words}"))
         }

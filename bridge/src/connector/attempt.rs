@@ -15,14 +15,15 @@ use std::{
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use self::patience::Patience;
+use self::{patience::Patience, stdio::Cradle};
 use super::{
     World,
+    cause::Cause,
     discovery::{self, RawOffers},
     fault,
     log::Log,
     session::{Keeper, Session, SessionName},
-    state::{Cause, Failure},
+    state::Failure,
 };
 use crate::{
     config::{self, Auth, ExpandError, Lookup, Resolved},
@@ -70,11 +71,12 @@ pub async fn run(world: Arc<World>, plan: Plan, give_up: CancellationToken) -> R
     let time = plan.entry.timeouts.connect.unwrap_or(CONNECT_TIMEOUT);
     let begun = SystemTime::now();
     let patience = Patience::new(&plan.entry, time);
+    let cradle = Cradle::default();
     let mut keeper = None;
     let outcome = tokio::select! {
         biased;
         () = give_up.cancelled() => Err(Cause::Stopped),
-        outcome = connect(&world, &plan, &patience, &mut keeper) => outcome,
+        outcome = connect(&world, &plan, &patience, &cradle, &mut keeper) => outcome,
         () = patience.ends(&plan.progress) => Err(Cause::NoAnswer(time)),
     };
     let cause = match (outcome, keeper) {
@@ -92,6 +94,7 @@ pub async fn run(world: Arc<World>, plan: Plan, give_up: CancellationToken) -> R
         }
         (Err(cause), None) => cause,
     };
+    cradle.empty().await;
     Err(Failure {
         cause,
         detail: last_lines(&plan.log, begun),
@@ -107,7 +110,7 @@ pub fn last_lines(log: &Log, since: SystemTime) -> Option<String> {
         .map(|line| &*line.text)
         .collect();
     let text = once(&text);
-    (!text.is_empty()).then(|| text.join("\n"))
+    text.iter().any(|line| !line.trim().is_empty()).then(|| text.join("\n"))
 }
 
 /// A program that was greeted in both ways says the same twice.
@@ -139,10 +142,11 @@ async fn connect(
     world: &Arc<World>,
     plan: &Plan,
     patience: &Patience,
+    cradle: &Cradle,
     kept: &mut Option<Keeper>,
 ) -> Result<(Arc<Session>, Listed), Cause> {
     let (session, keeper) = match resolve(world, &plan.entry).await? {
-        launch @ Resolved::Stdio { .. } => stdio::open(world, plan, patience, launch).await?,
+        launch @ Resolved::Stdio { .. } => stdio::open(world, plan, patience, cradle, launch).await?,
         launch @ Resolved::Http { .. } => http::open(plan, launch).await?,
     };
     *kept = Some(keeper);

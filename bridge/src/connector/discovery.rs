@@ -11,7 +11,7 @@ use tokio::time::Instant;
 pub use offers::{Argument, Items, Offers, Prompt, Rejected, Resource, Template};
 pub use pages::RawList;
 
-use super::{log::Log, session::Session, state::Cause};
+use super::{cause::Cause, log::Log, session::Session};
 
 /// Longest wait for lists that a connector works without. Some servers ask a remote service for them; tools must not
 /// wait longer for that than a person would.

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::state::Cause;
+use super::cause::Cause;
 
 /// How often an episode tries again, and how long it waits in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

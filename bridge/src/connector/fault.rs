@@ -12,8 +12,8 @@ use rmcp::{
 };
 
 use super::{
+    cause::Cause,
     episode,
-    state::Cause,
     transport::{BROKEN_ANSWER, FRAME_TOO_LARGE, OpenError},
 };
 use crate::secrets::redact;

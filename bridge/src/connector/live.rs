@@ -11,11 +11,11 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{
     World,
     attempt::{Listed, Opened},
+    cause::Cause,
     health::{Health, Pulse},
     listen,
     log::Log,
     session::{Ended, Keeper, Session, SessionName},
-    state::Cause,
 };
 use crate::config;
 

@@ -1,10 +1,12 @@
 //! Connections to upstreams: one owned task per connector.
 //!
 //! `door` is how others reach a connector. `task` decides when to connect and close, `state` what that is called,
+//! `cause` why there is no session,
 //! `attempt` opens one session, `episode` says whether and when to try again. `live` holds the session that stands,
 //! `health` and `listen` keep it true, `session` runs calls over it. `wake` tells of sleep and of the network. `transport` and `process` touch the world. No connector waits for another.
 
 mod attempt;
+mod cause;
 mod discovery;
 mod door;
 mod env_file;
@@ -24,12 +26,13 @@ pub mod transport;
 mod wake;
 mod world;
 
+pub use cause::Cause;
 pub use discovery::{Argument, Items, Offers, Prompt, RawList, Rejected, Resource, Template};
 pub use door::{Beginning, Door, Handle};
 pub use episode::Policy;
 pub use health::DEFAULT_PING_EVERY;
-pub use session::{CallFault, Session};
+pub use session::{CallFault, Session, Step, Tell};
 pub use shared::{Known, KnownTools, Shared, View};
-pub use state::{Cause, Machine};
+pub use state::Machine;
 pub use wake::Wakes;
 pub use world::{Logs, Tuning, World, summary_of};

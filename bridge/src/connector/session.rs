@@ -3,6 +3,7 @@
 //! The connector's task owns a [`Keeper`] and ends the session through it; callers share the [`Session`] and can only
 //! call. A call is sent once and never again.
 
+mod progress;
 mod requests;
 
 use std::{
@@ -26,8 +27,12 @@ use rmcp::{
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use self::requests::CallFault;
-use super::state::{Cause, SessionFacts};
+use self::progress::Progress;
+pub use self::{
+    progress::{Step, Tell},
+    requests::CallFault,
+};
+use super::{cause::Cause, state::SessionFacts};
 use crate::snapshot::{Era, Readiness};
 
 /// The end of a session takes its process's three seconds or one last request; one that takes longer is left behind.
@@ -45,7 +50,7 @@ pub struct Signals {
     pub replaced: Notify,
     /// A stream from the server stands open, over which its silence would go unnoticed.
     pub stream_open: Arc<AtomicBool>,
-    progress: Mutex<HashMap<ProgressToken, Arc<Notify>>>,
+    progress: Mutex<HashMap<ProgressToken, Arc<Progress>>>,
 }
 
 /// Our side of the protocol: neither sampling nor roots nor elicitation are declared.
@@ -71,8 +76,8 @@ impl ClientHandler for Handler {
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         let progress = self.signals.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(renew) = progress.get(&params.progress_token) {
-            renew.notify_one();
+        if let Some(progress) = progress.get(&params.progress_token) {
+            progress.report(params);
         }
     }
 
@@ -237,7 +242,7 @@ impl Session {
     }
 
     /// It answered a call: whatever ends it now is no fault of its start.
-    pub fn prove(&self) {
+    fn prove(&self) {
         self.proved.store(true, Ordering::Relaxed);
     }
 

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     World,
     attempt::{self, Listed, Opened, Plan},
+    cause::{Cause, unavailable},
     discovery::Offers,
     door::{Message, SessionReply},
     episode::{self, AfterLoss, Episode, Wait},
@@ -23,7 +24,7 @@ use super::{
     live::{Live, LiveEvent, Past, due},
     session::SessionName,
     shared::{KnownTools, Shared, View},
-    state::{Cause, Failure, Machine, Way, unavailable},
+    state::{Failure, Machine, Way},
     wake::Wake,
 };
 use crate::{
@@ -35,6 +36,8 @@ use crate::{
 
 /// A background start gives its slot back after this long, however slow it is.
 const SLOT_HELD_FOR: Duration = Duration::from_millis(250);
+/// A server for which calls wait is looked for no more often.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 /// A connector that is to be there always is looked for this often after its retries are used up.
 const LOOK_AGAIN: Duration = Duration::from_secs(300);
 /// Items besides tools that cannot be offered fill the log no further than this; the lists themselves name them all.
@@ -84,6 +87,12 @@ pub(super) struct Task {
     /// The place in the queue for a background start, until an attempt begins. It must not linger unpolled: a slot
     /// that is given to it would be lost to everybody else.
     slot: Option<Slot>,
+    /// The place that a background start holds, and until when.
+    holds: Option<(OwnedSemaphorePermit, Instant)>,
+    /// When the attempt before this moment began.
+    tried_at: Option<Instant>,
+    /// When the next retry is due by its episode, while calls have the server looked for before that.
+    planned: Option<Instant>,
     /// What the upstream spoke last; forgotten when that fails.
     era: Option<Era>,
     /// The session before the next one, where something of it may be missed.
@@ -118,6 +127,9 @@ impl Task {
             next_attempt: None,
             live: None,
             slot,
+            holds: None,
+            tried_at: None,
+            planned: None,
         }
     }
 
@@ -141,6 +153,7 @@ impl Task {
                 event = next_event(&mut self.live) => self.live_event(event).await,
                 Ok(()) = self.wakes.changed() => self.woken(),
                 () = due(self.next_attempt) => self.start_attempt(),
+                () = due(self.holds.as_ref().map(|(_, until)| *until)) => self.holds = None,
                 permit = next_slot(&mut self.slot) => {
                     self.slot = None;
                     self.start_in_background(permit);
@@ -178,6 +191,7 @@ impl Task {
             return;
         }
         self.next_attempt = None;
+        self.planned = None;
         self.episode = None;
         let earlier = self.machine.failure();
         let failure = Failure {
@@ -209,7 +223,7 @@ impl Task {
         }
         if self.attempt.is_none() && self.live.is_none() {
             match self.machine.may_attempt(&self.shared.name(), unix_ms()) {
-                Ok(Way::Await) => {}
+                Ok(Way::Await) => self.bring_forward(),
                 Ok(Way::Once) => self.start_attempt(),
                 Ok(Way::Episode) => self.start_episode(),
                 Err(refusal) => {
@@ -221,6 +235,28 @@ impl Task {
         self.waiters.push(reply);
     }
 
+    /// A call that waits for a server which was not there a moment ago has it looked for until the planned retry: it may
+    /// have just come back. This costs none of the retries and shows nowhere.
+    fn bring_forward(&mut self) {
+        let not_there = self
+            .machine
+            .failure()
+            .is_some_and(|failure| matches!(failure.cause, Cause::Network(_)));
+        let is_server = matches!(self.shared.entry().launch, config::Launch::Http(_));
+        if let (Some(next), Some(tried), true, true) = (self.next_attempt, self.tried_at, not_there, is_server) {
+            let planned = *self.planned.get_or_insert(next);
+            self.next_attempt = Some(planned.min(tried + BETWEEN_LOOKS));
+        }
+    }
+
+    /// An early look found nothing: more of them while somebody waits, then the retry that was planned.
+    fn look_again(&mut self, planned: Instant) {
+        self.next_attempt = Some(match self.waiters.is_empty() {
+            true => planned,
+            false => planned.min(Instant::now() + BETWEEN_LOOKS),
+        });
+    }
+
     fn is_off(&self) -> ApiError {
         ApiError::new(Code::Disabled, format!("{} is turned off.", self.shared.name()))
             .with_action(Some(Action::Enable))
@@ -229,23 +265,26 @@ impl Task {
     fn start_in_background(&mut self, permit: OwnedSemaphorePermit) {
         if self.attempt.is_none() && self.live.is_none() && self.next_attempt.is_none() {
             self.start_episode();
+            self.holds = Some((permit, Instant::now() + SLOT_HELD_FOR));
         }
-        tokio::spawn(async move {
-            tokio::time::sleep(SLOT_HELD_FOR).await;
-            drop(permit);
-        });
     }
 
     fn start_episode(&mut self) {
         self.episode = Some(Episode::new(self.world.tuning.load().policy));
+        self.planned = None;
         self.start_attempt();
     }
 
     fn start_attempt(&mut self) {
         self.slot = None;
         self.next_attempt = None;
-        self.machine.connecting(unix_ms());
-        self.publish();
+        let now = Instant::now();
+        self.tried_at = Some(now);
+        self.planned = self.planned.filter(|planned| *planned > now);
+        if self.planned.is_none() {
+            self.machine.connecting(unix_ms());
+            self.publish();
+        }
         let (tell, progress) = watch::channel(None);
         let plan = Plan {
             entry: self.shared.entry(),
@@ -264,6 +303,7 @@ impl Task {
 
     fn attempt_done(&mut self, done: Result<Opened, Failure>) {
         self.attempt = None;
+        self.holds = None;
         match done {
             Ok(opened) => {
                 let wanted = !self.waiters.is_empty() || self.shared.entry().start == config::Start::AtLaunch;
@@ -272,6 +312,7 @@ impl Task {
                 self.listed(listed);
                 self.era = Some(live.session.facts.era);
                 self.earlier = None;
+                self.planned = None;
                 self.machine.connected(live.session.facts.clone(), unix_ms());
                 self.shared.session.store(Some(live.session.clone()));
                 self.publish();
@@ -284,6 +325,10 @@ impl Task {
             Err(failure) => {
                 // What it spoke last may be why.
                 self.era = None;
+                if let Some(planned) = self.planned.filter(|_| episode::may_pass(&failure.cause)) {
+                    self.look_again(planned);
+                    return;
+                }
                 let wait = self
                     .episode
                     .as_mut()
@@ -313,6 +358,7 @@ impl Task {
     fn retry(&mut self, failure: Failure, wait: Wait) {
         let refusal = unavailable(&self.shared.name(), &failure.cause).with_retry_after(wait.delay);
         self.next_attempt = Some(Instant::now() + wait.delay);
+        self.planned = None;
         self.machine.retrying(failure, wait, unix_ms());
         self.publish();
         self.refuse_waiters(&refusal);
@@ -321,6 +367,7 @@ impl Task {
     /// The rest waits for a call, a click, or the time to look again.
     fn give_up(&mut self, failure: Failure) {
         self.episode = None;
+        self.planned = None;
         let by_itself = self.shared.entry().start == config::Start::AtLaunch && episode::may_pass(&failure.cause);
         self.next_attempt = by_itself.then(|| Instant::now() + LOOK_AGAIN);
         let refusal = unavailable(&self.shared.name(), &failure.cause);

@@ -18,6 +18,7 @@ use tokio::{
 
 use super::{
     attempt::{self, Listed},
+    cause::Cause,
     discovery::{Lists, Offers, RawList, RawOffers},
     env_file,
     episode::Policy,
@@ -27,7 +28,6 @@ use super::{
     program::{self, Programs},
     session::Session,
     shared::Known,
-    state::Cause,
     wake::Wakes,
 };
 use crate::{

@@ -35,6 +35,12 @@ pub fn held_by(launch: &Resolved) -> Held {
     Held::new(&values)
 }
 
+/// What an `envFile` adds to that.
+pub fn held_by_variables(variables: &[(String, String)]) -> Held {
+    let secret = variables.iter().filter(|(name, _)| is_secret_name(name));
+    Held::new(&secret.map(|(_, value)| value.clone().into()).collect::<Vec<_>>())
+}
+
 /// `--token=x`, and `--token` with `x` after it.
 fn of_options(args: &[SecretString]) -> impl Iterator<Item = SecretString> {
     let secret_option = |arg: &str| arg.starts_with('-') && is_secret_name(arg.trim_start_matches('-'));

@@ -9,6 +9,6 @@ mod entry;
 mod redact;
 mod redactor;
 
-pub use entry::held_by;
+pub use entry::{held_by, held_by_variables};
 pub use redact::{Held, MARK, redact, redact_held};
 pub use redactor::Redactor;

@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     connector::{
+        cause::Cause,
         fault::{cause_of_init_error, may_be_legacy},
         session::Handler,
-        state::Cause,
     },
     snapshot::Era,
 };
@@ -23,17 +23,16 @@ type Service = RunningService<RoleClient, Handler>;
 /// the SDK does not fall back by itself. What the upstream spoke last is tried first.
 ///
 /// # Errors
-/// The cause, with what the last transport stood on.
-pub(super) async fn greet<T, E, F, O>(
+/// The cause.
+pub(super) async fn greet<T, F, O>(
     known: Option<Era>,
     handler: &Handler,
     stop: &CancellationToken,
     mut open: O,
-) -> Result<(Service, E), (Cause, Option<E>)>
+) -> Result<Service, Cause>
 where
     T: Transport<RoleClient> + Send + 'static,
-    E: Send,
-    F: Future<Output = Result<(T, E), Cause>> + Send,
+    F: Future<Output = Result<T, Cause>> + Send,
     O: FnMut() -> F + Send,
 {
     let newest_first = ClientLifecycleMode::Auto {
@@ -44,18 +43,16 @@ where
         Some(Era::Legacy) => [ClientLifecycleMode::Initialize, newest_first],
         Some(Era::Modern) | None => [newest_first, ClientLifecycleMode::Initialize],
     };
-    let (transport, extra) = open().await.map_err(|cause| (cause, None))?;
+    let transport = open().await?;
     let refused = match serve_client_with_lifecycle_and_ct(handler.clone(), transport, first, stop.clone()).await {
-        Ok(service) => return Ok((service, extra)),
+        Ok(service) => return Ok(service),
         Err(error) => error,
     };
     if !may_be_legacy(&refused) {
-        return Err((cause_of_init_error(&refused), Some(extra)));
+        return Err(cause_of_init_error(&refused));
     }
-    drop(extra);
-    let (transport, extra) = open().await.map_err(|cause| (cause, None))?;
-    match serve_client_with_lifecycle_and_ct(handler.clone(), transport, second, stop.clone()).await {
-        Ok(service) => Ok((service, extra)),
-        Err(error) => Err((cause_of_init_error(&error), Some(extra))),
-    }
+    let transport = open().await?;
+    serve_client_with_lifecycle_and_ct(handler.clone(), transport, second, stop.clone())
+        .await
+        .map_err(|error| cause_of_init_error(&error))
 }

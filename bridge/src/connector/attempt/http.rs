@@ -21,10 +21,10 @@ use super::{Plan, greet::greet, note_session};
 use crate::{
     config::Resolved,
     connector::{
+        cause::Cause,
         fault::{cause_of_init_error, cause_of_open_error},
         log::Log,
         session::{End, Ended, Handler, Keeper, Session, Signals},
-        state::Cause,
         transport::{CustomHeaders, EndCause, HttpClient, MAX_FRAME, SseTransport, StreamEnd, Watch, Web},
     },
 };
@@ -88,11 +88,9 @@ impl Way<'_> {
         config.retry_config = Arc::new(NeverRetry::default());
         let open = || {
             let transport = StreamableHttpClientTransport::with_client(client.another(), config.clone());
-            std::future::ready(Ok((transport, ())))
+            std::future::ready(Ok(transport))
         };
-        let (service, ()) = greet(self.plan.era, &self.handler(), &self.stop, open)
-            .await
-            .map_err(|(cause, _)| cause)?;
+        let service = greet(self.plan.era, &self.handler(), &self.stop, open).await?;
         Ok(self.begin(service, None))
     }
 

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -15,14 +15,16 @@ use crate::{
     builtin,
     config::{self, Resolved},
     connector::{
-        World, env_file,
+        World,
+        cause::Cause,
+        env_file,
         log::Log,
         process::{Child, Command, How},
         session::{End, Ended, Handler, Keeper, Session, Signals},
-        state::Cause,
         transport::{CloseCause, StdioTransport, TransportStats},
     },
     ids::ConnectorId,
+    secrets::held_by_variables,
 };
 
 /// After a program ended, its last lines on stderr are waited for this long.
@@ -35,22 +37,45 @@ struct Running {
     stderr: JoinHandle<()>,
 }
 
+/// Where a program is kept until its session stands, so that giving up in between asks it to end before it is killed.
+#[derive(Default)]
+pub(super) struct Cradle(Mutex<Option<Running>>);
+
+impl Cradle {
+    fn put(&self, running: Running) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
+    }
+
+    fn take(&self) -> Option<Running> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Ends what is in it and waits until its process tree is gone.
+    pub async fn empty(&self) {
+        if let Some(running) = self.take() {
+            end_process(running).await;
+        }
+    }
+}
+
 /// Starts the program and greets it.
 ///
 /// # Errors
-/// The cause; nothing of the process tree is left then.
+/// The cause. What was started may still be in the cradle, also when the future is dropped.
 pub(super) async fn open(
     world: &Arc<World>,
     plan: &Plan,
     patience: &Patience,
+    cradle: &Cradle,
     resolved: Resolved,
 ) -> Result<(Session, Keeper), Cause> {
     let command = command(world, plan, resolved).await?;
     let signals = Arc::new(Signals::default());
     let stop = CancellationToken::new();
-    let open = || start(world, command.clone(), &plan.log, patience);
-    match greet(plan.era, &Handler::new(signals.clone()), &stop, open).await {
-        Ok((service, running)) => {
+    let open = || start(world, command.clone(), &plan.log, patience, cradle);
+    let greeted = greet(plan.era, &Handler::new(signals.clone()), &stop, open).await;
+    match (greeted, cradle.take()) {
+        (Ok(service), Some(running)) => {
             let end = Arc::new(End::default());
             let session = Session::new(&service, signals, true, end.clone());
             note_session(plan, &session);
@@ -72,13 +97,18 @@ pub(super) async fn open(
             });
             Ok((session, Keeper::new(stop, told)))
         }
-        Err((cause, Some(running))) => {
-            // A process that is ending says more than the connection it leaves.
+        (Ok(_), None) => Err(Cause::Stopped),
+        (Err(cause @ Cause::Network(_)), Some(running)) => {
+            // A program that is ending says more than the connection it leaves.
             let ended = tokio::time::timeout(LAST_WORDS, running.child.exited()).await.is_ok();
             let how = end_process(running).await;
             Err(if ended { how } else { cause })
         }
-        Err((cause, None)) => Err(cause),
+        (Err(cause), Some(running)) => {
+            end_process(running).await;
+            Err(cause)
+        }
+        (Err(cause), None) => Err(cause),
     }
 }
 
@@ -87,7 +117,10 @@ async fn start(
     command: Command,
     log: &Log,
     patience: &Patience,
-) -> Result<(StdioTransport<pipe::Receiver>, Running), Cause> {
+    cradle: &Cradle,
+) -> Result<StdioTransport<pipe::Receiver>, Cause> {
+    // The one that was greeted in the other way is gone before another one starts.
+    cradle.empty().await;
     let mut child = world
         .spawner
         .spawn(command)
@@ -99,11 +132,19 @@ async fn start(
     let (transport, stats) = StdioTransport::new(io.stdin, io.stdout, &child.closing(), log.clone());
     let (log, stderr) = (log.clone(), patience.listen_to(io.stderr));
     let stderr = tokio::spawn(async move { log.drain(stderr).await });
-    Ok((transport, Running { child, stats, stderr }))
+    cradle.put(Running { child, stats, stderr });
+    Ok(transport)
 }
 
 /// Ends what is left of the process tree and says how the program itself ended.
 async fn end_process(running: Running) -> Cause {
+    if matches!(
+        running.stats.close_cause(),
+        Some(CloseCause::Ended | CloseCause::Write(_))
+    ) {
+        // Most programs close their output by exiting; how they did is known a moment later.
+        let _ = tokio::time::timeout(LAST_WORDS, running.child.exited()).await;
+    }
     let exit = running.child.stop().await;
     // Its last words explain the end; a grandchild that was killed may keep the pipe for a moment.
     let _ = tokio::time::timeout(LAST_WORDS, running.stderr).await;
@@ -149,12 +190,9 @@ async fn command(world: &World, plan: &Plan, resolved: Resolved) -> Result<Comma
         .map_err(|error| Cause::ProgramNotFound(error.to_string()))?;
     let mut environment = programs.base_environment(std::env::vars_os().collect::<Vec<_>>());
     if let Some(path) = env_file {
-        environment.extend(
-            from_file(&path)
-                .await?
-                .into_iter()
-                .map(|(name, value)| (name.into(), value.into())),
-        );
+        let from_file = from_file(&path).await?;
+        plan.log.redactor().hold(held_by_variables(&from_file));
+        environment.extend(from_file.into_iter().map(|(name, value)| (name.into(), value.into())));
     }
     environment.extend(
         env.iter()

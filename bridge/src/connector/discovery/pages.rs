@@ -136,7 +136,7 @@ fn finish(mut list: RawList, texts: &[String]) -> RawList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connector::state::Cause;
+    use crate::connector::cause::Cause;
 
     async fn read(pages: &[(&str, Option<&str>)]) -> (Result<RawList, ListFault>, Vec<Option<String>>) {
         let mut asked = Vec::new();

@@ -15,18 +15,27 @@ use rmcp::{
     service::{PeerRequestOptions, RequestHandle, ServiceError},
 };
 use serde_json::{Map, Value};
-use tokio::{sync::Notify, time::Instant};
+use tokio::time::Instant;
 
-use super::{Session, Signals};
+use super::{
+    Session, Signals,
+    progress::{Progress, Tell},
+};
 use crate::connector::{
+    cause::Cause,
     discovery::{ListFault, ListKind},
     fault::{self, cause_of_service_error},
-    state::Cause,
     transport::carrier,
 };
 
 /// How often progress may renew a call's deadline (DESIGN §6.2).
 const RENEWALS: u32 = 3;
+
+/// An upstream that reports faster is told on no faster.
+const BETWEEN_TOLD: Duration = Duration::from_millis(200);
+
+/// After a session broke, how it ended is waited for this long.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Why a call, a read or a prompt has no result.
 #[derive(Debug)]
@@ -80,14 +89,21 @@ impl Session {
 
     /// Runs a tool with exactly these arguments; the JSON text of the result as received.
     ///
-    /// Progress renews the time up to three times. Dropping the future tells the upstream to stop.
+    /// Progress renews the time up to three times and is told to `tell`, at most five times a second. Dropping the future
+    /// tells the upstream to stop.
     ///
     /// # Errors
     /// [`CallFault`].
-    pub async fn call(&self, tool: &str, input: Map<String, Value>, time: Duration) -> Result<String, CallFault> {
+    pub async fn call(
+        &self,
+        tool: &str,
+        input: Map<String, Value>,
+        time: Duration,
+        tell: &Tell<'_>,
+    ) -> Result<String, CallFault> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
-        self.ask(ClientRequest::CallToolRequest(CallToolRequest::new(params)), time)
-            .await
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        self.ask(request, time, tell).await
     }
 
     /// Reads what is at exactly this URI; otherwise as [`Session::call`].
@@ -96,7 +112,8 @@ impl Session {
     /// [`CallFault`].
     pub async fn read_resource(&self, uri: &str, time: Duration) -> Result<String, CallFault> {
         let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
-        self.ask(ClientRequest::ReadResourceRequest(request), time).await
+        let request = ClientRequest::ReadResourceRequest(request);
+        self.ask(request, time, &|_| {}).await
     }
 
     /// Gets a prompt with exactly these arguments; otherwise as [`Session::call`].
@@ -111,26 +128,56 @@ impl Session {
     ) -> Result<String, CallFault> {
         let params = GetPromptRequestParams::new(name).with_arguments(arguments);
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-        self.ask(request, time).await
+        self.ask(request, time, &|_| {}).await
     }
 
-    async fn ask(&self, request: ClientRequest, time: Duration) -> Result<String, CallFault> {
-        let asked = self.send(request).await.map_err(|_| CallFault::NotSent)?;
-        let renew = self.watch_progress(&asked);
+    async fn ask(&self, request: ClientRequest, time: Duration, tell: &Tell<'_>) -> Result<String, CallFault> {
+        let begun = Instant::now();
+        let asked = match tokio::time::timeout(time, self.send(request)).await {
+            Ok(asked) => asked.map_err(|_| CallFault::NotSent)?,
+            Err(_) => return Err(CallFault::TimedOut(time)),
+        };
+        let watch = self.watch_progress(&asked);
         let mut pending = Pending::new(asked);
-        let mut deadline = Instant::now() + time;
+        let mut deadline = begun + time;
         let mut renewals = 0;
+        let mut told = None;
         let answer = loop {
+            let next_told = told.map_or(begun, |told| told + BETWEEN_TOLD);
             tokio::select! {
                 biased;
                 answer = pending.answer() => break answer,
-                () = renew.renewed(), if renewals < RENEWALS => {
-                    renewals += 1;
-                    deadline = Instant::now() + time;
+                () = tokio::time::sleep_until(deadline) => {
+                    // Progress since the last renewal counts from when it came.
+                    match watch.progress.last().filter(|at| *at + time > deadline && renewals < RENEWALS) {
+                        Some(at) => {
+                            renewals += 1;
+                            deadline = at + time;
+                        }
+                        None => return Err(CallFault::TimedOut(time)),
+                    }
                 }
-                () = tokio::time::sleep_until(deadline) => return Err(CallFault::TimedOut(time)),
+                progress = watch.progress.news(next_told) => {
+                    told = Some(Instant::now());
+                    tell(progress);
+                }
             }
         };
+        let answer = self.judge(answer);
+        match &answer {
+            Ok(_) => self.prove(),
+            Err(CallFault::Lost(_)) => {
+                // How a program ended says more than that its pipe closed.
+                if let Some(cause) = self.end.cause(LAST_WORDS).await {
+                    return Err(CallFault::Lost(cause));
+                }
+            }
+            Err(CallFault::Refused { .. } | CallFault::TooLarge | CallFault::TimedOut(_) | CallFault::NotSent) => {}
+        }
+        answer
+    }
+
+    fn judge(&self, answer: Result<ServerResult, ServiceError>) -> Result<String, CallFault> {
         match answer {
             Ok(result) => carrier::raw_of(result)
                 .ok_or_else(|| refused(ErrorCode::INTERNAL_ERROR, "it answered with something else")),
@@ -150,17 +197,17 @@ impl Session {
     }
 
     fn watch_progress(&self, asked: &RequestHandle<RoleClient>) -> ProgressWatch<'_> {
-        let notify = Arc::new(Notify::new());
+        let progress = Arc::new(Progress::default());
         let token = asked.progress_token.clone();
         self.signals
             .progress
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(token.clone(), notify.clone());
+            .insert(token.clone(), progress.clone());
         ProgressWatch {
             signals: &self.signals,
             token,
-            notify,
+            progress,
         }
     }
 }
@@ -196,13 +243,7 @@ fn list_request(kind: ListKind, params: Option<PaginatedRequestParams>) -> Clien
 struct ProgressWatch<'a> {
     signals: &'a Signals,
     token: ProgressToken,
-    notify: Arc<Notify>,
-}
-
-impl ProgressWatch<'_> {
-    async fn renewed(&self) {
-        self.notify.notified().await;
-    }
+    progress: Arc<Progress>,
 }
 
 impl Drop for ProgressWatch<'_> {

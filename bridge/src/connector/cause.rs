@@ -1,0 +1,161 @@
+//! Why a connector has no session, and what a person reads and can do about it. Pure.
+
+use std::time::Duration;
+
+use crate::{
+    error::{Action, ApiError, Code},
+    snapshot::Status,
+};
+
+/// How long a failed connector rests before a call may try again by itself (DESIGN §8).
+pub const REST_AFTER_FAILURE: Duration = Duration::from_secs(30);
+
+/// Why there is no session. Each text is a sentence, or the end of one, for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// What is not set, as the start of a sentence: a `${secret:NAME}`, or the token itself.
+    MissingSecret(String),
+    /// The entry cannot be expanded: an unset variable, an unreadable file.
+    Entry(String),
+    /// The upstream wants a sign-in.
+    SignIn,
+    /// The program is not on this computer; looked up again at each use.
+    ProgramNotFound(String),
+    /// It could not be started for another reason.
+    NotStarted(String),
+    /// Its process ended by itself.
+    Exited(String),
+    /// No answer within the connect deadline.
+    NoAnswer(Duration),
+    /// It cannot be reached, or the connection broke.
+    Network(String),
+    /// An HTTP status that is neither a refusal to sign in nor success, and how long it asked to be left alone.
+    HttpStatus { status: u16, retry_after: Option<Duration> },
+    /// It answered, but not as the protocol wants.
+    Protocol(String),
+    /// The attempt was given up because the connector is being stopped.
+    Stopped,
+    /// The person stopped the attempts; the sentence that told why they were needed.
+    GivenUp(Option<String>),
+}
+
+/// What a fault waits for.
+enum Mend {
+    Secret,
+    SignIn,
+    /// An edit of the entry.
+    Entry,
+    /// Another attempt.
+    Another,
+}
+
+impl Cause {
+    /// What happened, as one sentence that ends without a stop to its advice.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::MissingSecret(what) => format!(
+                "{what} is not set, and keys cannot be kept here yet. Edit the entry: ${{env:NAME}} takes a key from the \
+                 environment."
+            ),
+            Self::Entry(text) | Self::ProgramNotFound(text) | Self::NotStarted(text) => text.clone(),
+            Self::SignIn => "The server wants a sign-in, which is not possible here yet. If its makers give you a key, edit the entry \
+                              and send the key in the header Authorization."
+                .to_owned(),
+            Self::Exited(how) => format!(
+                "The program {how} by itself. Its log may say why; else check its command."
+            ),
+            Self::NoAnswer(after) => format!(
+                "It did not answer within {} s. Try again: a first start may have much to download. If it stays so, check \
+                 the entry.",
+                after.as_secs_f32()
+            ),
+            Self::Network(text) => format!("It could not be reached: {text}."),
+            Self::HttpStatus { status, .. } => {
+                format!(
+                    "The server answered with HTTP status {status}{}.",
+                    status_words(*status)
+                )
+            }
+            Self::Protocol(text) => format!("It answers, but not as an MCP server does: {text}."),
+            Self::Stopped => "It is being stopped.".to_owned(),
+            Self::GivenUp(None) => "Connecting was stopped here.".to_owned(),
+            Self::GivenUp(Some(why)) => format!("{why} Trying again was stopped here."),
+        }
+    }
+
+    fn mend(&self) -> Mend {
+        match self {
+            Self::MissingSecret(_) => Mend::Secret,
+            Self::SignIn => Mend::SignIn,
+            Self::Entry(_) => Mend::Entry,
+            Self::ProgramNotFound(_)
+            | Self::NotStarted(_)
+            | Self::Exited(_)
+            | Self::NoAnswer(_)
+            | Self::Network(_)
+            | Self::HttpStatus { .. }
+            | Self::Protocol(_)
+            | Self::Stopped
+            | Self::GivenUp(_) => Mend::Another,
+        }
+    }
+
+    pub(super) fn status(&self) -> Status {
+        match self.mend() {
+            Mend::Secret => Status::NeedsSecret,
+            Mend::SignIn => Status::NeedsSignIn,
+            Mend::Entry | Mend::Another => Status::Error,
+        }
+    }
+
+    pub(super) fn action(&self) -> Action {
+        match self.mend() {
+            Mend::Secret => Action::SetSecret,
+            Mend::SignIn => Action::SignIn,
+            Mend::Entry => Action::Edit,
+            Mend::Another => Action::Reconnect,
+        }
+    }
+
+    /// The code with which calls fail meanwhile.
+    pub fn code(&self) -> Code {
+        match self.mend() {
+            Mend::Secret => Code::NeedsSecret,
+            Mend::SignIn => Code::NeedsSignIn,
+            Mend::Entry | Mend::Another => Code::Unavailable,
+        }
+    }
+
+    /// How long after the fault a call may start another attempt; `None` = only after a click or an edit.
+    ///
+    /// What is looked up on this computer alone costs nothing and is looked up at every call.
+    pub(super) fn rest(&self) -> Option<Duration> {
+        match self {
+            Self::MissingSecret(_) | Self::Entry(_) | Self::ProgramNotFound(_) | Self::Stopped => Some(Duration::ZERO),
+            Self::NotStarted(_)
+            | Self::Exited(_)
+            | Self::NoAnswer(_)
+            | Self::Network(_)
+            | Self::HttpStatus { .. }
+            | Self::GivenUp(_) => Some(REST_AFTER_FAILURE),
+            Self::SignIn | Self::Protocol(_) => None,
+        }
+    }
+}
+
+fn status_words(status: u16) -> &'static str {
+    match status {
+        403 => " (forbidden)",
+        404 => " (nothing is at this address; check it)",
+        405 | 406 => " (this address is not for MCP; check it)",
+        429 => " (too many requests)",
+        500..=599 => " (the server has a problem of its own)",
+        _ => "",
+    }
+}
+
+/// How a call meets a connector that cannot run it.
+pub fn unavailable(name: &str, cause: &Cause) -> ApiError {
+    ApiError::new(cause.code(), format!("{name} is not available. {}", cause.sentence()))
+        .with_action(Some(cause.action()))
+}
