@@ -260,25 +260,25 @@ impl Drop for Follower {
 fn a_followed_log_goes_on_over_new_files_and_a_new_bridge_and_ends_with_its_connector() {
     let mut bridge = with_fake();
     let mut follower = Follower::start(&bridge.home);
-    follower.says("[session] connected", 1);
+    follower.says(" connected to", 1);
 
     // What turns a full file over: another one in its place.
     let log = bridge.home.neuron().join("connect/logs/fake.log");
     eventually("the log's file", SOON, || log.exists().then_some(()));
     std::fs::rename(&log, log.with_extension("log.1")).unwrap();
     run(&bridge, &["reconnect", "fake"], DONE);
-    follower.says("[session] connected", 2);
+    follower.says(" connected to", 2);
 
     bridge = bridge.restart();
     follower.says("The bridge was started anew", 1);
     run(&bridge, &["reconnect", "fake"], DONE);
-    follower.says("[session] connected", 3);
+    follower.says(" connected to", 3);
 
     bridge = Daemon::start_in(bridge.kill9(), Setup::default());
     follower.says("Waiting for it to come back.", 1);
     follower.says("The bridge was started anew", 2);
     run(&bridge, &["reconnect", "fake"], DONE);
-    follower.says("[session] connected", 4);
+    follower.says(" connected to", 4);
     follower.says("Some lines are missing", 0);
 
     run(&bridge, &["remove", "fake"], DONE);
@@ -291,7 +291,7 @@ fn a_followed_log_goes_on_over_new_files_and_a_new_bridge_and_ends_with_its_conn
 fn ctrl_c_ends_a_followed_log_without_a_complaint() {
     let bridge = with_fake();
     let mut follower = Follower::start(&bridge.home);
-    follower.says("[session] connected", 1);
+    follower.says(" connected to", 1);
     process::signal(follower.child.id(), Signal::INT);
     let status = process::wait_for_exit(&mut follower.child, "the follower", SOON);
     assert_eq!(status.code(), Some(DONE));
