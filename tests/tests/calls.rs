@@ -261,3 +261,15 @@ fn both_eras_answer_calls() {
         assert_eq!(initialized, usize::from(word == "legacy"), "{era}");
     }
 }
+
+#[test]
+fn how_far_a_call_has_come_is_told_while_it_runs() {
+    let bridge = Daemon::serving(Home::new(), [("fake", Fake::new("ok").entry())]);
+    bridge.wait_for_tool("mcp__fake__progress");
+    let mut events = Connection::open(&bridge.tcp()).events("/mcp/events", &[]);
+    bridge.call_text("mcp__fake__progress", &json!({"steps": 3, "ms": 10}));
+    let told = events.next("progress", |event| event.name == "call_progress");
+    assert!(told.data["progress"].as_f64().is_some(), "{:?}", told.data);
+    let done = events.next("the end", |event| event.name == "call_finished");
+    assert_eq!(told.data["call"], done.data["call"]);
+}

@@ -50,3 +50,24 @@ fn neither_the_library_nor_the_headless_program_knows_a_window() {
 fn the_black_box_tests_do_not_look_inside() {
     assert!(!names_under("neuron-tests").iter().any(|name| name == "neuron-bridge"));
 }
+
+#[test]
+fn every_deadline_and_bound_that_the_architecture_names_is_there() {
+    let text = std::fs::read_to_string(workspace().join("ARCHITECTURE.md")).unwrap();
+    let rows = text.lines().filter_map(|line| {
+        let place = line.strip_prefix('|')?.trim_end_matches('|').rsplit('|').next()?.trim();
+        let (file, name) = place.strip_prefix('`')?.strip_suffix('`')?.split_once("` `")?;
+        Some((file.to_owned(), name.to_owned()))
+    });
+    let mut count = 0;
+    for (file, name) in rows {
+        let source = std::fs::read_to_string(workspace().join("bridge/src").join(&file));
+        let source = source.unwrap_or_else(|error| panic!("{file}: {error}"));
+        let there = [format!("const {name}:"), format!("struct {name} ")]
+            .iter()
+            .any(|item| source.contains(item.as_str()));
+        assert!(there, "{file} has no {name}");
+        count += 1;
+    }
+    assert!(count > 20, "the tables were not found: {count} rows");
+}

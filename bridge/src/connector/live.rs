@@ -24,6 +24,10 @@ const IDLE_AFTER_DISCOVERY: Duration = Duration::from_secs(60);
 /// A session that stood this long has proved that its start was good.
 const PROVED_AFTER: Duration = Duration::from_secs(60);
 
+/// A change is read this much later: changes come in groups, and calls that wait go first.
+const SETTLED: Duration = Duration::from_millis(100);
+/// A server that begins anew has more urgent things to answer than its lists.
+const AFTER_REPLACEMENT: Duration = Duration::from_secs(1);
 /// Between two readings of lists that keep changing.
 const FIRST_GAP: Duration = Duration::from_millis(500);
 /// The gap doubles up to this.
@@ -51,8 +55,8 @@ pub(super) struct Past {
     pub is_proved: bool,
 }
 
-/// When lists that keep changing are read again: at once the first time, then ever less often, so that an upstream that
-/// tells of changes without end costs nobody anything.
+/// When lists that keep changing are read again: soon the first time, then ever less often, so that an upstream that tells
+/// of changes without end costs nobody anything.
 struct Changes {
     /// When the reading that is asked for begins.
     due: Option<Instant>,
@@ -69,9 +73,10 @@ impl Changes {
         }
     }
 
-    /// The upstream told of a change.
-    fn told(&mut self, now: Instant) {
-        let earliest = self.last.map_or(now, |last| now.max(last + self.gap));
+    /// The lists changed, or may have: they are to be read after `pause` at the earliest.
+    fn told(&mut self, now: Instant, pause: Duration) {
+        let soon = now + pause;
+        let earliest = self.last.map_or(soon, |last| soon.max(last + self.gap));
         self.due.get_or_insert(earliest);
     }
 
@@ -126,11 +131,15 @@ impl Live {
             return tokio::select! {
                 ended = self.keeper.over() => LiveEvent::Ended(ended),
                 () = signals.lists_changed.notified() => {
-                    self.changes.told(Instant::now());
+                    self.changes.told(Instant::now(), SETTLED);
                     continue;
                 }
                 () = due(due_now) => LiveEvent::ListsChanged,
-                () = signals.replaced.notified() => LiveEvent::Replaced,
+                () = signals.replaced.notified() => {
+                    // Another run of the server may have other tools.
+                    self.changes.told(Instant::now(), AFTER_REPLACEMENT);
+                    LiveEvent::Replaced
+                }
                 listed = finished(&mut self.refresh) => {
                     self.refresh = None;
                     LiveEvent::Refreshed(Box::new(listed))
@@ -195,34 +204,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_change_is_read_at_once_and_changes_without_end_ever_less_often() {
+    fn one_change_is_read_soon_and_changes_without_end_ever_less_often() {
         let begun = Instant::now();
         let mut changes = Changes::none();
         let mut readings = Vec::new();
         for ms in (0..600_000).step_by(20) {
             let now = begun + Duration::from_millis(ms);
-            changes.told(now);
+            changes.told(now, SETTLED);
             if changes.due.is_some_and(|due| due <= now) {
                 changes.begins(now);
                 readings.push(ms);
             }
         }
-        assert_eq!(readings[0], 0);
+        assert_eq!(readings[0], 100);
         assert!(readings.len() <= 18, "{readings:?}");
         assert!(readings.is_sorted_by(|a, b| b - a >= 500), "{readings:?}");
     }
 
     #[test]
-    fn after_a_quiet_time_a_change_is_read_at_once_again() {
+    fn after_a_quiet_time_a_change_is_read_soon_again() {
         let begun = Instant::now();
         let mut changes = Changes::none();
         for seconds in [0, 1, 100] {
             let now = begun + Duration::from_secs(seconds);
-            changes.told(now);
+            changes.told(now, Duration::ZERO);
             assert_eq!(changes.due, Some(now), "after {seconds} s");
             changes.begins(now);
         }
-        changes.told(begun + Duration::from_millis(100_100));
+        changes.told(begun + Duration::from_millis(100_100), SETTLED);
         assert_eq!(changes.due, Some(begun + Duration::from_millis(100_500)));
     }
 }

@@ -405,10 +405,6 @@ impl Task {
             LiveEvent::Replaced => {
                 self.machine.replaced(unix_ms());
                 self.publish();
-                if let Some(live) = &self.live {
-                    // Another run of the server may have other tools.
-                    live.session.signals.lists_changed.notify_one();
-                }
             }
             LiveEvent::Pulse(Pulse::Answers) => {
                 self.machine.observed(unix_ms());
