@@ -35,7 +35,7 @@ pub struct Settings {
 pub enum Retry {
     /// A policy that can be followed; the default where nothing is said.
     Policy(Policy),
-    /// What is written cannot be followed, and nobody knows what was meant: nothing is tried again by itself.
+    /// What is written cannot be followed, and nobody knows what was meant: no other policy takes its place.
     Refused,
 }
 
@@ -208,7 +208,7 @@ fn refused_policy(path: &Path, why: &str) -> Notice {
     Notice {
         level: NoticeLevel::Error,
         ..warning(format!(
-            "In {}, \"retry\" is refused: {why}. Connectors that fail are not tried again by themselves until it is corrected.",
+            "In {}, \"retry\" is refused: {why}. What held before goes on; after a start, nothing is tried again by itself until it is corrected.",
             path.display()
         ))
     }

@@ -213,13 +213,17 @@ fn a_call_finds_a_server_that_came_back_before_its_planned_retry() {
     let home = Home::new();
     let folder = home.path().to_owned();
     let port = free_port();
-    write_settings(&home, &json!({"retry": {"baseMs": 4900, "capMs": 4900}}));
+    home.write_settings(&json!({"retry": {"baseMs": 4900, "capMs": 4900}}));
     let bridge = Daemon::serving(home, [("late", json!({"url": format!("http://127.0.0.1:{port}/mcp")}))]);
     let row = bridge.wait_for_status("late", "retrying");
     let planned = row["connection"]["retry"]["next_attempt_at"].as_u64().unwrap();
     let _server = HttpFake::start_at(port, &folder, "late", &[]);
     let answer = bridge.owner_post("/mcp/resources/read", &json!({"server": "late", "uri": "fake:none"}));
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis();
-    assert!(now < u128::from(planned), "waited for the planned retry: {}", answer.text());
+    assert!(
+        now < u128::from(planned),
+        "waited for the planned retry: {}",
+        answer.text()
+    );
     assert_eq!(bridge.status("late"), "connected", "{}", answer.text());
 }

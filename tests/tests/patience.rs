@@ -156,3 +156,25 @@ fn a_program_that_stands_still_is_noticed_and_replaced() {
     assert!(well.seen().messages("ping").len() >= 3, "a healthy one is asked too");
     assert_eq!(well.seen().starts().len(), 1, "and left alone");
 }
+
+#[test]
+fn a_program_that_is_busy_with_a_call_is_not_taken_for_a_silent_one() {
+    let home = Home::new();
+    home.write_settings(&json!({"pingEveryMs": 200}));
+    let busy = Fake::new("ok").record(&home.record("busy"));
+    let bridge = Daemon::serving(home, [("busy", busy.entry())]);
+    bridge.wait_for_tool("mcp__busy__slow");
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| bridge.call_text("mcp__busy__slow", &json!({"ms": 500})));
+        busy.seen().wait_for("tools/call", 1);
+        let pid = busy.seen().starts()[0];
+        process::signal(pid, Signal::STOP);
+        let stopped = std::time::Instant::now();
+        eventually("the time of four missed pings", SOON, || {
+            (stopped.elapsed().as_secs() >= 6).then_some(())
+        });
+        process::signal(pid, Signal::CONT);
+        assert!(!call.join().expect("the call").is_empty());
+    });
+    assert_eq!(busy.seen().starts().len(), 1);
+}

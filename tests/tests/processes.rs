@@ -355,3 +355,26 @@ fn a_second_bridge_of_one_home_says_who_holds_it() {
     let home = bridge.terminate();
     assert!(!home.api_file().exists(), "a stopped bridge is not to be found");
 }
+
+#[test]
+fn a_connector_that_is_added_again_at_once_starts_when_the_removed_one_is_gone() {
+    let home = Home::new();
+    let old = Fake::new("stubborn").record(&home.record("fake"));
+    let new = Fake::new("ok").record(&home.record("fake"));
+    let bridge = Daemon::serving(home, [("fake", old.entry())]);
+    bridge.wait_for_tool("mcp__fake__echo");
+    bridge.call_text("mcp__fake__echo", &json!({}));
+    let before = bridge.server("fake").unwrap();
+    bridge.owner_post("/mcp/servers/remove", &json!({"id": "fake"})).ok();
+    let mut entry = new.entry();
+    entry["id"] = json!("fake");
+    bridge.owner_post("/mcp/servers/add", &entry).ok();
+    new.seen().wait_for_starts(2);
+    assert_eq!(new.seen().met_their_successor(), [0_u32; 0]);
+    bridge.wait_for_tool("mcp__fake__echo");
+    let after = bridge.server("fake").unwrap();
+    assert!(
+        after["connection"]["sequence"].as_u64() > before["connection"]["sequence"].as_u64(),
+        "numbers only grow: {before} {after}"
+    );
+}

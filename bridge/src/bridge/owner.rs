@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     config::{self, Change, Config, EntryKind, Watcher},
-    connector::{Beginning, Door, Handle, World},
+    connector::{Beginning, Door, Earlier, Handle, World},
     error::ApiError,
     event::Event,
     ids::ConnectorId,
@@ -46,6 +46,8 @@ pub(crate) struct Owner {
     pub(super) settings_notices: Vec<Notice>,
     pub(super) connectors: IndexMap<String, Handle>,
     pub(super) list_key: Option<ListKey>,
+    /// Connectors that are being stopped and may come back, by id.
+    pub(super) leaving: HashMap<String, Earlier>,
     pub(super) stopping: TaskTracker,
     pub(super) http_stop: CancellationToken,
     pub(super) http: TaskTracker,
@@ -138,7 +140,9 @@ impl Owner {
 
     /// Ends what runs under the key, and starts what the configuration now says; a disabled connector only shows itself.
     async fn replace(&mut self, key: String) {
-        let replaces = self.connectors.shift_remove(&key);
+        let running = self.connectors.shift_remove(&key).map(Handle::leave);
+        // One that was removed or broken a moment ago may still be stopping.
+        let replaces = running.or_else(|| self.leaving.remove(&key));
         match self.valid(&key) {
             Some(entry) => {
                 let known = self.world.known_list(&entry).await;
@@ -146,8 +150,10 @@ impl Owner {
                 self.connectors.insert(key, handle);
             }
             None => {
-                if let Some(handle) = replaces {
-                    self.stopping.spawn(handle.stop());
+                if let Some(earlier) = replaces {
+                    self.stopping.spawn(earlier.clone().gone());
+                    self.leaving.retain(|_, earlier| !earlier.is_gone());
+                    self.leaving.insert(key, earlier);
                 }
             }
         }
@@ -172,6 +178,16 @@ impl Owner {
         }
         if let Edit::Remove(id) = &edit {
             self.world.forget(id).await;
+            if let Some(earlier) = self.leaving.remove(id.as_str()) {
+                // A list that was being read may have been saved since.
+                let (world, id) = (self.world.clone(), id.clone());
+                let again = earlier.then({
+                    let id = id.clone();
+                    async move { world.forget_lists(&id).await }
+                });
+                self.stopping.spawn(again.clone().gone());
+                self.leaving.insert(id.to_string(), again);
+            }
         }
         Ok(())
     }
@@ -302,7 +318,7 @@ impl Owner {
         self.http_stop.cancel();
         self.http.close();
         for (_, handle) in self.connectors.drain(..) {
-            self.stopping.spawn(handle.stop());
+            self.stopping.spawn(handle.leave().gone());
         }
         self.stopping.close();
         let all = async {

@@ -1,6 +1,7 @@
 //! How a bridge comes to life: lock, sweep, store, file, lists, and only then the API.
 
 use std::{
+    collections::HashMap,
     path::PathBuf,
     sync::{Arc, atomic::AtomicU64},
     time::{Duration, SystemTime},
@@ -109,7 +110,7 @@ impl BridgeHandle {
             snapshot: snapshot.clone(),
             tools: Arc::new(ToolList::build(Vec::new())),
             rows: Vec::new(),
-            doors: std::collections::HashMap::new(),
+            doors: HashMap::new(),
         };
         let inner = Arc::new(Inner {
             published: ArcSwap::from_pointee(published),
@@ -133,6 +134,7 @@ impl BridgeHandle {
             settings_notices,
             connectors: IndexMap::new(),
             list_key: None,
+            leaving: HashMap::new(),
             stopping: TaskTracker::new(),
             http_stop: CancellationToken::new(),
             http: TaskTracker::new(),

@@ -77,7 +77,7 @@ pub async fn run(world: Arc<World>, plan: Plan, give_up: CancellationToken) -> R
         biased;
         () = give_up.cancelled() => Err(Cause::Stopped),
         outcome = connect(&world, &plan, &patience, &cradle, &mut keeper) => outcome,
-        () = patience.ends(&plan.progress) => Err(Cause::NoAnswer(time)),
+        () = patience.ends(&plan.progress) => Err(Cause::NoAnswer(patience.spent().max(time))),
     };
     let cause = match (outcome, keeper) {
         (Ok((session, listed)), Some(keeper)) => {
@@ -87,6 +87,7 @@ pub async fn run(world: Arc<World>, plan: Plan, give_up: CancellationToken) -> R
                 listed,
             });
         }
+        // A session has its keeper.
         (Ok(_), None) => Cause::Stopped,
         (Err(cause), Some(keeper)) => {
             keeper.close().await;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::episode;
 use crate::{
     error::{Action, ApiError, Code},
     snapshot::Status,
@@ -137,7 +138,7 @@ impl Cause {
             | Self::NoAnswer(_)
             | Self::Network(_)
             | Self::HttpStatus { .. }
-            | Self::GivenUp(_) => Some(REST_AFTER_FAILURE),
+            | Self::GivenUp(_) => Some(REST_AFTER_FAILURE.max(episode::asked_for(self))),
             Self::SignIn | Self::Protocol(_) => None,
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, atomic::AtomicU64};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use futures::{FutureExt, future::BoxFuture};
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
@@ -37,7 +38,7 @@ pub(super) enum Message {
     StopTrying(oneshot::Sender<()>),
 }
 
-/// A running connector. Dropping it stops the connector; [`Handle::stop`] also waits.
+/// A running connector, until [`Handle::leave`].
 pub struct Handle {
     pub shared: Arc<Shared>,
     mailbox: mpsc::Sender<Message>,
@@ -51,7 +52,40 @@ pub struct Beginning {
     /// The list saved under its launch identity, or compiled in.
     pub known: Option<Known>,
     /// The connector that this one replaces: its numbers go on, and it is gone before this one starts anything.
-    pub replaces: Option<Handle>,
+    pub replaces: Option<Earlier>,
+}
+
+/// A connector that is being stopped, for whoever comes after it.
+#[derive(Clone)]
+pub struct Earlier {
+    shared: Arc<Shared>,
+    gone: futures::future::Shared<BoxFuture<'static, ()>>,
+}
+
+impl Earlier {
+    /// Waits until nothing of it is left.
+    pub async fn gone(self) {
+        self.gone.await;
+    }
+
+    /// Whether nothing of it is left.
+    pub fn is_gone(&self) -> bool {
+        self.gone.peek().is_some()
+    }
+
+    /// Does something more once it is gone; what comes after it waits for that too.
+    pub fn then(self, more: impl Future<Output = ()> + Send + 'static) -> Self {
+        let gone = self.gone;
+        Self {
+            shared: self.shared,
+            gone: async move {
+                gone.await;
+                more.await;
+            }
+            .boxed()
+            .shared(),
+        }
+    }
 }
 
 impl Handle {
@@ -99,7 +133,7 @@ impl Handle {
         );
         let task = tokio::spawn(async move {
             if let Some(earlier) = replaces {
-                earlier.stop().await;
+                earlier.gone().await;
             }
             task.run().await;
         });
@@ -124,11 +158,19 @@ impl Handle {
         self.shared.entry.store(entry);
     }
 
-    /// Ends the session, also one that is still being opened, and waits until its process tree is gone.
-    pub async fn stop(self) {
+    /// Ends the session, also one that is still being opened. What it comes to can be waited for.
+    pub fn leave(self) -> Earlier {
         self.stop.cancel();
-        if let Err(error) = self.task.await {
-            tracing::error!(connector = %self.shared.id, %error, "a connector's task ended abnormally");
+        let (shared, task) = (self.shared, self.task);
+        let id = shared.id.clone();
+        let gone = async move {
+            if let Err(error) = task.await {
+                tracing::error!(connector = %id, %error, "a connector's task ended abnormally");
+            }
+        };
+        Earlier {
+            shared,
+            gone: gone.boxed().shared(),
         }
     }
 }

@@ -103,7 +103,7 @@ impl Episode {
         Some(Wait {
             number: self.retries,
             max: self.policy.retries,
-            delay: own.max(asked_for(cause).min(LONGEST_HINT)),
+            delay: own.max(asked_for(cause)),
         })
     }
 }
@@ -124,12 +124,13 @@ pub fn may_pass(cause: &Cause) -> bool {
     }
 }
 
-fn asked_for(cause: &Cause) -> Duration {
+/// For how long the upstream asked to be left alone, as far as that is done.
+pub fn asked_for(cause: &Cause) -> Duration {
     match cause {
         Cause::HttpStatus {
             retry_after: Some(time),
             ..
-        } => *time,
+        } => (*time).min(LONGEST_HINT),
         _ => Duration::ZERO,
     }
 }

@@ -60,6 +60,7 @@ pub(super) struct Past {
 struct Changes {
     /// When the reading that is asked for begins.
     due: Option<Instant>,
+    /// The end of the last reading; while one runs, its beginning.
     last: Option<Instant>,
     gap: Duration,
 }
@@ -82,13 +83,18 @@ impl Changes {
 
     /// A reading begins.
     fn begins(&mut self, now: Instant) {
-        let is_quiet = self.last.is_none_or(|last| now.duration_since(last) > self.gap * 4);
+        let is_quiet = self.last.is_none_or(|last| now.duration_since(last) > LONGEST_GAP);
         self.gap = if is_quiet {
             FIRST_GAP
         } else {
             (self.gap * 2).min(LONGEST_GAP)
         };
         self.due = None;
+        self.last = Some(now);
+    }
+
+    /// It ended: its own time is no pause.
+    fn ends(&mut self, now: Instant) {
         self.last = Some(now);
     }
 }
@@ -142,6 +148,7 @@ impl Live {
                 }
                 listed = finished(&mut self.refresh) => {
                     self.refresh = None;
+                    self.changes.ends(Instant::now());
                     LiveEvent::Refreshed(Box::new(listed))
                 }
                 pulse = self.health.next(&self.session) => LiveEvent::Pulse(pulse),
@@ -225,13 +232,30 @@ mod tests {
     fn after_a_quiet_time_a_change_is_read_soon_again() {
         let begun = Instant::now();
         let mut changes = Changes::none();
-        for seconds in [0, 1, 100] {
+        for seconds in [0, 61, 200] {
             let now = begun + Duration::from_secs(seconds);
             changes.told(now, Duration::ZERO);
             assert_eq!(changes.due, Some(now), "after {seconds} s");
             changes.begins(now);
         }
-        changes.told(begun + Duration::from_millis(100_100), SETTLED);
-        assert_eq!(changes.due, Some(begun + Duration::from_millis(100_500)));
+        changes.told(begun + Duration::from_millis(200_100), SETTLED);
+        assert_eq!(changes.due, Some(begun + Duration::from_millis(200_500)));
+    }
+
+    #[test]
+    fn slow_changes_and_slow_lists_are_read_ever_less_often_too() {
+        let begun = Instant::now();
+        let mut changes = Changes::none();
+        let mut readings = Vec::new();
+        for seconds in (0..1_800).step_by(3) {
+            let now = begun + Duration::from_secs(seconds);
+            changes.told(now, SETTLED);
+            if changes.due.is_some_and(|due| due <= now) {
+                changes.begins(now);
+                changes.ends(now + Duration::from_secs(2));
+                readings.push(seconds);
+            }
+        }
+        assert!(readings.len() <= 40, "{readings:?}");
     }
 }

@@ -23,12 +23,13 @@ mod shared;
 mod state;
 mod task;
 pub mod transport;
+mod under_way;
 mod wake;
 mod world;
 
 pub use cause::Cause;
 pub use discovery::{Argument, Items, Offers, Prompt, RawList, Rejected, Resource, Template};
-pub use door::{Beginning, Door, Handle};
+pub use door::{Beginning, Door, Earlier, Handle};
 pub use episode::Policy;
 pub use health::DEFAULT_PING_EVERY;
 pub use session::{CallFault, Session, Step, Tell};

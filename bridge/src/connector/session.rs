@@ -167,6 +167,15 @@ pub struct Session {
     peer: Peer<RoleClient>,
 }
 
+/// What came of a ping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered {
+    Yes,
+    No,
+    /// It was not asked, or the connection broke.
+    Unknown,
+}
+
 /// Lists whose changes an upstream promises to tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tells {
@@ -257,15 +266,26 @@ impl Session {
         self.facts.era == Era::Legacy && (self.over_stdio || self.signals.stream_open.load(Ordering::Relaxed))
     }
 
-    /// Asks whether the upstream lives; any answer within `patience` says so. A connection that broke tells its own end.
-    pub async fn ping(&self, patience: Duration) -> bool {
+    /// Whether a call, a read or a prompt is under way.
+    pub fn is_busy(&self) -> bool {
+        let requests = self.signals.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        !requests.is_empty()
+    }
+
+    /// Asks whether the upstream lives: any answer of its own within `patience` says so.
+    pub async fn ping(&self, patience: Duration) -> Answered {
         let mut options = PeerRequestOptions::no_options();
         options.timeout = Some(patience);
         let request = ClientRequest::PingRequest(PingRequest::default());
         let Ok(asked) = self.peer.send_request_with_option(request, options).await else {
-            return true;
+            return Answered::Unknown;
         };
-        !matches!(asked.await_response().await, Err(ServiceError::Timeout { .. }))
+        match asked.await_response().await {
+            Ok(_) | Err(ServiceError::McpError(_)) => Answered::Yes,
+            Err(ServiceError::Timeout { .. }) => Answered::No,
+            // A connection that broke tells its own end.
+            Err(_) => Answered::Unknown,
+        }
     }
 
     /// Asks to be told of list changes, as modern upstreams want it.

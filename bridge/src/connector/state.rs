@@ -201,6 +201,18 @@ impl Machine {
         }
     }
 
+    /// How long until the retry that was announced, by the clock that people see; `None` when none was.
+    pub fn announced_in(&self, now: u64) -> Option<Duration> {
+        match &self.state {
+            State::Retrying { retry, .. } => Some(Duration::from_millis(retry.next_attempt_at.saturating_sub(now))),
+            State::Disabled
+            | State::Sleeping
+            | State::Connecting { .. }
+            | State::Connected(_)
+            | State::Failed { .. } => None,
+        }
+    }
+
     /// Grows with every state that is entered.
     pub fn sequence(&self) -> u64 {
         self.sequence

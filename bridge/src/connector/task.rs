@@ -1,14 +1,12 @@
 //! The task that owns one connector: it alone connects, lists, closes, and says what state that is.
 
 use std::{
-    pin::Pin,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use tokio::{
-    sync::{AcquireError, OwnedSemaphorePermit, mpsc, watch},
-    task::JoinHandle,
+    sync::{OwnedSemaphorePermit, mpsc, watch},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
@@ -25,6 +23,7 @@ use super::{
     session::SessionName,
     shared::{KnownTools, Shared, View},
     state::{Failure, Machine, Way},
+    under_way::{self, News, Slot, UnderWay},
     wake::Wake,
 };
 use crate::{
@@ -36,6 +35,8 @@ use crate::{
 
 /// A background start gives its slot back after this long, however slow it is.
 const SLOT_HELD_FOR: Duration = Duration::from_millis(250);
+/// A program is not started again for another network more often than this.
+const PROGRAMS_REST: Duration = Duration::from_secs(60);
 /// A server for which calls wait is looked for no more often.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 /// A connector that is to be there always is looked for this often after its retries are used up.
@@ -44,15 +45,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(300);
 const LOGGED_REJECTS: usize = 20;
 /// After sleep or a change of the network, failed connectors are tried again spread over this time.
 const WAKE_SPREAD_MS: u32 = 2_000;
-
-struct Attempt {
-    running: JoinHandle<Result<Opened, Failure>>,
-    give_up: CancellationToken,
-    /// Why it takes long.
-    progress: watch::Receiver<Option<String>>,
-}
-
-type Slot = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
 
 /// What a task begins with.
 pub(super) struct Start {
@@ -78,7 +70,7 @@ pub(super) struct Task {
     stop: CancellationToken,
     wakes: watch::Receiver<Wake>,
     waiters: Vec<SessionReply>,
-    attempt: Option<Attempt>,
+    attempt: Option<UnderWay>,
     /// What the attempt under way, the next one or the session belongs to; `None` = a single attempt.
     episode: Option<Episode>,
     /// When to try again by itself.
@@ -93,6 +85,8 @@ pub(super) struct Task {
     tried_at: Option<Instant>,
     /// When the next retry is due by its episode, while calls have the server looked for before that.
     planned: Option<Instant>,
+    /// Why the attempt under way is not the first.
+    last_failure: Option<Failure>,
     /// What the upstream spoke last; forgotten when that fails.
     era: Option<Era>,
     /// The session before the next one, where something of it may be missed.
@@ -107,9 +101,7 @@ impl Task {
         stop: CancellationToken,
         start: Start,
     ) -> Self {
-        let slot = start
-            .wants_list
-            .then(|| -> Slot { Box::pin(world.slots.clone().acquire_owned()) });
+        let slot = start.wants_list.then(|| under_way::queue(&world.slots));
         Self {
             wakes: world.wakes.told.clone(),
             machine: start.machine,
@@ -130,6 +122,7 @@ impl Task {
             holds: None,
             tried_at: None,
             planned: None,
+            last_failure: None,
         }
     }
 
@@ -143,7 +136,7 @@ impl Task {
                     Some(message) => self.take(message).await,
                     None => break,
                 },
-                news = attempt_news(&mut self.attempt) => match news {
+                news = under_way::news(&mut self.attempt) => match news {
                     News::Progress(text) => {
                         self.machine.progress(text, unix_ms());
                         self.publish();
@@ -154,7 +147,7 @@ impl Task {
                 Ok(()) = self.wakes.changed() => self.woken(),
                 () = due(self.next_attempt) => self.start_attempt(),
                 () = due(self.holds.as_ref().map(|(_, until)| *until)) => self.holds = None,
-                permit = next_slot(&mut self.slot) => {
+                permit = under_way::place(&mut self.slot) => {
                     self.slot = None;
                     self.start_in_background(permit);
                 }
@@ -174,6 +167,9 @@ impl Task {
                 self.drop_attempt().await;
                 self.earlier = self.shared.session_name().or(self.earlier.take());
                 self.close_session().await;
+                if self.stop.is_cancelled() {
+                    return;
+                }
                 self.waiters.push(reply);
                 self.start_episode();
             }
@@ -193,7 +189,7 @@ impl Task {
         self.next_attempt = None;
         self.planned = None;
         self.episode = None;
-        let earlier = self.machine.failure();
+        let earlier = self.machine.failure().or(self.last_failure.as_ref());
         let failure = Failure {
             cause: Cause::GivenUp(earlier.map(|failure| failure.cause.sentence())),
             detail: earlier.and_then(|failure| failure.detail.clone()),
@@ -202,6 +198,10 @@ impl Task {
         self.refuse_waiters(&unavailable(&self.shared.name(), &failure.cause));
         self.machine.failed(failure, unix_ms());
         self.publish();
+    }
+
+    fn somebody_waits(&self) -> bool {
+        self.waiters.iter().any(|waiter| !waiter.is_closed())
     }
 
     fn refuse_waiters(&mut self, refusal: &ApiError) {
@@ -223,7 +223,10 @@ impl Task {
         }
         if self.attempt.is_none() && self.live.is_none() {
             match self.machine.may_attempt(&self.shared.name(), unix_ms()) {
-                Ok(Way::Await) => self.bring_forward(),
+                Ok(Way::Await) => {
+                    self.keep_appointment();
+                    self.bring_forward();
+                }
                 Ok(Way::Once) => self.start_attempt(),
                 Ok(Way::Episode) => self.start_episode(),
                 Err(refusal) => {
@@ -233,6 +236,13 @@ impl Task {
             }
         }
         self.waiters.push(reply);
+    }
+
+    /// A retry comes when it was announced, also where our own clock stood still while the computer slept.
+    fn keep_appointment(&mut self) {
+        if let (Some(left), Some(next)) = (self.machine.announced_in(unix_ms()), self.next_attempt) {
+            self.next_attempt = Some(next.min(Instant::now() + left));
+        }
     }
 
     /// A call that waits for a server which was not there a moment ago has it looked for until the planned retry: it may
@@ -251,9 +261,9 @@ impl Task {
 
     /// An early look found nothing: more of them while somebody waits, then the retry that was planned.
     fn look_again(&mut self, planned: Instant) {
-        self.next_attempt = Some(match self.waiters.is_empty() {
-            true => planned,
-            false => planned.min(Instant::now() + BETWEEN_LOOKS),
+        self.next_attempt = Some(match self.somebody_waits() {
+            true => planned.min(Instant::now() + BETWEEN_LOOKS),
+            false => planned,
         });
     }
 
@@ -272,6 +282,7 @@ impl Task {
     fn start_episode(&mut self) {
         self.episode = Some(Episode::new(self.world.tuning.load().policy));
         self.planned = None;
+        self.last_failure = None;
         self.start_attempt();
     }
 
@@ -293,12 +304,7 @@ impl Task {
             earlier: self.earlier.clone(),
             progress: tell,
         };
-        let give_up = CancellationToken::new();
-        self.attempt = Some(Attempt {
-            running: tokio::spawn(attempt::run(self.world.clone(), plan, give_up.clone())),
-            give_up,
-            progress,
-        });
+        self.attempt = Some(UnderWay::start(self.world.clone(), plan, progress));
     }
 
     fn attempt_done(&mut self, done: Result<Opened, Failure>) {
@@ -306,7 +312,7 @@ impl Task {
         self.holds = None;
         match done {
             Ok(opened) => {
-                let wanted = !self.waiters.is_empty() || self.shared.entry().start == config::Start::AtLaunch;
+                let wanted = self.somebody_waits() || self.shared.entry().start == config::Start::AtLaunch;
                 let ping_every = self.world.tuning.load().ping_every;
                 let (live, listed) = Live::new(opened, wanted, ping_every);
                 self.listed(listed);
@@ -325,7 +331,7 @@ impl Task {
             Err(failure) => {
                 // What it spoke last may be why.
                 self.era = None;
-                if let Some(planned) = self.planned.filter(|_| episode::may_pass(&failure.cause)) {
+                if let Some(planned) = self.planned.filter(|_| matches!(failure.cause, Cause::Network(_))) {
                     self.look_again(planned);
                     return;
                 }
@@ -359,6 +365,7 @@ impl Task {
         let refusal = unavailable(&self.shared.name(), &failure.cause).with_retry_after(wait.delay);
         self.next_attempt = Some(Instant::now() + wait.delay);
         self.planned = None;
+        self.last_failure = Some(failure.clone());
         self.machine.retrying(failure, wait, unix_ms());
         self.publish();
         self.refuse_waiters(&refusal);
@@ -369,7 +376,8 @@ impl Task {
         self.episode = None;
         self.planned = None;
         let by_itself = self.shared.entry().start == config::Start::AtLaunch && episode::may_pass(&failure.cause);
-        self.next_attempt = by_itself.then(|| Instant::now() + LOOK_AGAIN);
+        let pause = LOOK_AGAIN.max(episode::asked_for(&failure.cause));
+        self.next_attempt = by_itself.then(|| Instant::now() + pause);
         let refusal = unavailable(&self.shared.name(), &failure.cause);
         self.machine.failed(failure, unix_ms());
         self.publish();
@@ -446,7 +454,7 @@ impl Task {
         self.earlier = Some(past.name);
         let detail = attempt::last_lines(&self.shared.log, past.since);
         let failure = Failure { cause, detail };
-        let in_use = !self.waiters.is_empty()
+        let in_use = self.somebody_waits()
             || self.shared.entry().start == config::Start::AtLaunch
             || self.shared.used_at().is_some_and(|at| at >= unix_ms_of(past.since));
         if !in_use {
@@ -478,7 +486,11 @@ impl Task {
         if let Some(live) = &mut self.live {
             live.ask_now();
         }
-        if self.machine.may_wake() {
+        self.keep_appointment();
+        // Programs that were started a moment ago did not fail for want of a network that came since.
+        let is_program = matches!(self.shared.entry().launch, config::Launch::Stdio(_));
+        let just_tried = self.tried_at.is_some_and(|at| at.elapsed() < PROGRAMS_REST);
+        if self.attempt.is_none() && self.machine.may_wake() && !(is_program && just_tried) {
             let spread = Duration::from_millis(u64::from(chance() % WAKE_SPREAD_MS));
             let soon = Instant::now() + spread;
             self.next_attempt = Some(self.next_attempt.map_or(soon, |planned| planned.min(soon)));
@@ -498,10 +510,7 @@ impl Task {
     /// Gives up an attempt under way; its process tree is gone when this returns.
     async fn drop_attempt(&mut self) {
         if let Some(attempt) = self.attempt.take() {
-            attempt.give_up.cancel();
-            if let Ok(Ok(opened)) = attempt.running.await {
-                opened.keeper.close().await;
-            }
+            attempt.give_up().await;
             self.machine.sleeping(unix_ms());
         }
     }
@@ -530,44 +539,6 @@ fn chance() -> u32 {
 fn unix_ms_of(time: SystemTime) -> u64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Resolves when a background start may begin; never while none is wanted.
-async fn next_slot(slot: &mut Option<Slot>) -> OwnedSemaphorePermit {
-    match slot {
-        // The bridge never closes the semaphore.
-        Some(slot) => match slot.await {
-            Ok(permit) => permit,
-            Err(_closed) => std::future::pending().await,
-        },
-        None => std::future::pending().await,
-    }
-}
-
-enum News {
-    Progress(String),
-    Done(Box<Result<Opened, Failure>>),
-}
-
-/// What the attempt tells; never resolves while there is none.
-async fn attempt_news(attempt: &mut Option<Attempt>) -> News {
-    let Some(attempt) = attempt else {
-        return std::future::pending().await;
-    };
-    loop {
-        tokio::select! {
-            outcome = &mut attempt.running => return News::Done(Box::new(outcome.unwrap_or_else(|error| {
-                tracing::error!(%error, "an attempt to connect ended abnormally");
-                Err(Cause::Stopped.into())
-            }))),
-            // Its sender lives in the attempt, which is about to tell its outcome.
-            Ok(()) = attempt.progress.changed() => {
-                if let Some(text) = attempt.progress.borrow_and_update().clone() {
-                    return News::Progress(text);
-                }
-            }
-        }
-    }
 }
 
 /// What happens next to the session; never resolves while there is none.

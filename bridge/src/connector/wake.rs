@@ -1,6 +1,6 @@
 //! Notices that this computer woke from sleep or that its network changed. It tells, and decides nothing.
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 use netwatcher::async_adapter::Tokio;
 use tokio::{
@@ -70,7 +70,8 @@ async fn run(tell: watch::Sender<Wake>) {
             update = next_update(&mut network) => {
                 // The first one lists what there is.
                 if !std::mem::take(&mut first) && gained_address(&update) {
-                    owed = Some((earliest.max(now + SETTLED), Wake::NetworkChanged));
+                    // The first of many pieces sets the time, so that a network that never rests is told too.
+                    owed.get_or_insert((earliest.max(now + SETTLED), Wake::NetworkChanged));
                 }
             }
             wake = due(owed) => {
@@ -100,9 +101,17 @@ async fn due(owed: Option<(Instant, Wake)>) -> Wake {
     }
 }
 
-/// What was lost makes nothing reachable; a loopback address neither.
+/// What was lost makes nothing reachable, and addresses of this computer or its cable alone neither: those come and go with
+/// every container that is started.
 fn gained_address(update: &netwatcher::Update) -> bool {
-    update.addrs_added().any(|(_, record)| !record.ip.is_loopback())
+    update.addrs_added().any(|(_, record)| reaches_further(record.ip))
+}
+
+fn reaches_further(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_link_local(),
+        IpAddr::V6(ip) => !ip.is_loopback() && !ip.is_unicast_link_local(),
+    }
 }
 
 /// Compares the time between two looks with the time that should have passed.
@@ -139,6 +148,20 @@ fn time_passed() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_an_address_that_reaches_further_is_another_network() {
+        for (ip, reaches) in [
+            ("127.0.0.2", false),
+            ("169.254.3.4", false),
+            ("::1", false),
+            ("fe80::42:acff:fe11:2", false),
+            ("192.168.1.7", true),
+            ("2001:db8::1", true),
+        ] {
+            assert_eq!(reaches_further(ip.parse().unwrap()), reaches, "{ip}");
+        }
+    }
 
     #[test]
     fn a_look_that_is_held_up_is_sleep_and_one_on_time_is_not() {

@@ -40,6 +40,8 @@ use crate::{
     trust::{LaunchContext, LaunchIdentity, expand_home},
 };
 
+/// An `envFile` that is not read by then, on a disk that hangs, counts as missing.
+const ENV_FILE_WITHIN: Duration = Duration::from_secs(2);
 /// The log thread is waited for this long.
 const LOG_PATIENCE: Duration = Duration::from_millis(500);
 
@@ -106,7 +108,14 @@ impl World {
         let env_file = match &entry.launch {
             Launch::Stdio(StdioLaunch {
                 env_file: Some(path), ..
-            }) => env_file::read(expand_home(path, &self.person_home).as_ref()).await.ok(),
+            }) => {
+                let path = expand_home(path, &self.person_home);
+                let read = env_file::read(path.as_ref());
+                tokio::time::timeout(ENV_FILE_WITHIN, read)
+                    .await
+                    .ok()
+                    .and_then(Result::ok)
+            }
             Launch::Stdio(_) | Launch::Http(_) => None,
         };
         LaunchIdentity::of(
@@ -241,14 +250,19 @@ impl World {
         tokio::spawn(async move { attempt::list(&world, &entry, &session, &log).await })
     }
 
-    /// Forgets what was kept of a removed connector.
+    /// Forgets what was kept of a removed connector: its log and its lists.
     pub async fn forget(self: &Arc<Self>, id: &ConnectorId) {
-        let (world, id) = (self.clone(), id.clone());
-        let forgotten = tokio::task::spawn_blocking(move || {
-            world.logs.forget(&id);
-            world.store.remove_snapshot(&id)
-        });
-        match forgotten.await {
+        let (world, log) = (self.clone(), id.clone());
+        if let Err(error) = tokio::task::spawn_blocking(move || world.logs.forget(&log)).await {
+            tracing::error!(%error, "removing a log ended abnormally");
+        }
+        self.forget_lists(id).await;
+    }
+
+    /// Forgets the saved lists of a removed connector.
+    pub async fn forget_lists(self: &Arc<Self>, id: &ConnectorId) {
+        let (store, id) = (self.store.clone(), id.clone());
+        match tokio::task::spawn_blocking(move || store.remove_snapshot(&id)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "saved tool lists could not be removed"),
             Err(error) => tracing::error!(%error, "removing saved tool lists ended abnormally"),

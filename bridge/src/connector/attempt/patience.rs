@@ -54,6 +54,11 @@ impl Patience {
         }
     }
 
+    /// How long it has lasted, in whole seconds.
+    pub fn spent(&self) -> Duration {
+        Duration::from_secs(self.begun.elapsed().as_secs())
+    }
+
     /// The latest end there can be.
     pub fn at_most(&self) -> Instant {
         let longest = match self.wrote {

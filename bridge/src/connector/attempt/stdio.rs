@@ -147,17 +147,19 @@ async fn end_process(running: Running) -> Cause {
     }
     let exit = running.child.stop().await;
     // Its last words explain the end; a grandchild that was killed may keep the pipe for a moment.
-    let _ = tokio::time::timeout(LAST_WORDS, running.stderr).await;
+    let mut stderr = running.stderr;
+    if tokio::time::timeout(LAST_WORDS, &mut stderr).await.is_err() {
+        stderr.abort();
+    }
     match (exit.how, exit.ended) {
         (How::ByItself, Some(ended)) => Cause::Exited(ended.to_string()),
         _ => match running.stats.close_cause() {
             Some(CloseCause::Closed) | None => Cause::Stopped,
-            Some(cause @ (CloseCause::Ended | CloseCause::Write(_) | CloseCause::Read(_))) => {
-                Cause::Network(cause.to_string())
-            }
-            Some(cause @ (CloseCause::NotReading { .. } | CloseCause::Flood { .. })) => {
-                Cause::Protocol(cause.to_string())
-            }
+            Some(
+                cause
+                @ (CloseCause::Ended | CloseCause::Write(_) | CloseCause::Read(_) | CloseCause::NotReading { .. }),
+            ) => Cause::Network(cause.to_string()),
+            Some(cause @ CloseCause::Flood { .. }) => Cause::Protocol(cause.to_string()),
         },
     }
 }
