@@ -157,6 +157,22 @@ fn a_server_that_asks_for_time_gets_it_and_then_works() {
         let delay = row["connection"]["retry"]["delay_ms"].as_u64().unwrap();
         assert!((least..=most).contains(&delay), "{status} {retry_after}: {row}");
     }
+    for status in ["408", "500", "503"] {
+        let failing = format!("failing={status}");
+        let served = serve(&[
+            ("refuse", &failing),
+            ("retry-after", "1"),
+            ("refuse-method", "initialize"),
+            ("refuse-times", "2"),
+        ]);
+        let row = served.bridge.wait_for_status("remote", "retrying");
+        let delay = row["connection"]["retry"]["delay_ms"].as_u64().unwrap();
+        assert!((1_000..=1_100).contains(&delay), "{status} with an error: {row}");
+        served.bridge.wait_for_tool("mcp__remote__counter");
+        assert_eq!(served.count(), Ok("1".to_owned()), "{status} with an error");
+        let greetings = served.upstream.seen().messages("initialize").len();
+        assert_eq!(greetings, 3, "{status} with an error");
+    }
     // The newest greeting and the older one are both turned away once.
     let served = serve(&[("refuse", "status=503"), ("refuse-times", "2")]);
     served.bridge.wait_for_tool("mcp__remote__counter");
@@ -165,7 +181,7 @@ fn a_server_that_asks_for_time_gets_it_and_then_works() {
 
 #[test]
 fn a_forgotten_session_is_renewed_once_told_and_nothing_runs_twice() {
-    for forgotten in ["404", "400", "error"] {
+    for forgotten in ["404", "400", "400-code"] {
         let served = serve(&[("forget-after", "1"), ("forgotten", forgotten)]);
         served.bridge.wait_for_tool("mcp__remote__counter");
         for n in 1..=3 {
@@ -188,19 +204,46 @@ fn a_forgotten_session_is_renewed_once_told_and_nothing_runs_twice() {
 }
 
 #[test]
-fn a_session_that_is_found_gone_in_a_stream_costs_one_call() {
-    let served = serve(&[("forget-after", "1"), ("forgotten", "error"), ("answers", "sse")]);
-    served.bridge.wait_for_tool("mcp__remote__counter");
-    assert_eq!(served.count(), Ok("1".to_owned()));
-    let (code, message) = served.count().unwrap_err();
-    assert_eq!(code, "upstream_error", "{message}");
-    assert!(message.contains("Session not found"), "{message}");
-    assert_eq!(
-        served.count(),
-        Ok("2".to_owned()),
-        "the next one works in a new session"
-    );
-    assert_eq!(served.upstream.seen().messages("initialize").len(), 2);
+fn a_session_that_is_found_gone_in_an_accepted_answer_costs_one_call() {
+    for answers in ["json", "sse"] {
+        let served = serve(&[("forget-after", "1"), ("forgotten", "error"), ("answers", answers)]);
+        served.bridge.wait_for_tool("mcp__remote__counter");
+        assert_eq!(served.count(), Ok("1".to_owned()), "{answers}");
+        let (code, message) = served.count().unwrap_err();
+        assert_eq!(code, "upstream_error", "{answers}: {message}");
+        assert!(message.contains("Session not found"), "{answers}: {message}");
+        assert_eq!(
+            served.count(),
+            Ok("2".to_owned()),
+            "{answers}: the next one works in a new session"
+        );
+        let seen = served.upstream.seen();
+        assert_eq!(seen.messages("initialize").len(), 2, "{answers}");
+        assert_eq!(
+            seen.messages("tools/call").len(),
+            3,
+            "{answers}: nothing was sent twice"
+        );
+        assert_eq!(served.counted(), 2, "{answers}");
+    }
+}
+
+#[test]
+fn a_call_that_ran_is_never_sent_again_whatever_is_said_of_sessions_afterwards() {
+    for (afterwards, words) in [("ran-500", "database session closed"), ("ran-error", "timed out")] {
+        let served = serve(&[
+            ("forget-after", "1000"),
+            ("refuse", afterwards),
+            ("refuse-method", "tools/call"),
+            ("refuse-times", "1"),
+        ]);
+        served.bridge.wait_for_tool("mcp__remote__counter");
+        let (code, message) = served.count().unwrap_err();
+        assert_eq!(code, "upstream_error", "{afterwards}: {message}");
+        assert!(message.contains(words), "{afterwards}: {message}");
+        assert_eq!(served.counted(), 1, "{afterwards}: it ran once");
+        assert_eq!(served.count(), Ok("2".to_owned()), "{afterwards}: the next one works");
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Streamable HTTP under rmcp's worker, with what the SDK's own client loses or leaves hanging.
 //!
 //! Repairs (each has a test): a 400 with an error that names no request is given its request's id, or is taken for a
-//! lost session when it speaks of one, and so is an error that says so in a success; a 401 without `WWW-Authenticate`
-//! is still a 401; an event that cannot be read fails its call instead of leaving it to wait; streams are opened again
+//! lost session when it speaks of one, and so is an error that says so in a success, except that a call which was
+//! accepted is never sent again; a busy server's status counts more than the error in its body; a 401 without
+//! `WWW-Authenticate` is still a 401; an event that cannot be read fails its call instead of leaving it to wait; streams are opened again
 //! at a bearable pace. Results travel raw (see `carrier`).
 
 mod answer;
@@ -22,8 +23,8 @@ use futures::{StreamExt, stream, stream::BoxStream};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use rmcp::{
     model::{
-        ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
-        ServerJsonRpcMessage,
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcError, JsonRpcMessage,
+        RequestId, ServerJsonRpcMessage,
     },
     transport::streamable_http_client::{
         SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
@@ -44,7 +45,7 @@ use super::{
     watch::Watch,
     web::{
         ContentKind, CustomHeaders, Error, Web, Whole, content_kind, header_text, overloaded, plain_refusal,
-        read_refusal, read_whole,
+        read_refusal, read_whole, runs_a_tool,
     },
 };
 
@@ -261,7 +262,7 @@ impl HttpClient {
                     Whole::Complete(body) => {
                         let text = String::from_utf8_lossy(&body);
                         let text = text.trim_start_matches('\u{feff}');
-                        self.json_answer(text, id, method, session.is_some(), assigned)
+                        self.json_answer(text, id, method, &ask.headers, runs_a_tool(message), assigned)
                     }
                     Whole::TooLarge => {
                         self.state.messages.forget(&id);
@@ -274,16 +275,22 @@ impl HttpClient {
         }
     }
 
+    /// A success was accepted. When it says that the session is unknown, a call may have run all the same, so only the
+    /// next request gets a new session; anything else is asked again at once.
     fn json_answer(
         &self,
         text: &str,
         id: RequestId,
         method: Method,
-        had_session: bool,
+        asked_with: &HeaderMap,
+        is_call: bool,
         assigned: Option<String>,
     ) -> Result<StreamableHttpPostResponse, Error> {
         if text.trim_start().starts_with('[') {
             let rewritten = self.state.messages.rewrite(Some(&id), text);
+            if rewritten.session_gone {
+                self.state.sessions.lost(asked_with);
+            }
             let events = rewritten.texts.into_iter().map(|text| Ok(Sse::default().data(text)));
             return Ok(StreamableHttpPostResponse::Sse(stream::iter(events).boxed(), assigned));
         }
@@ -293,10 +300,13 @@ impl HttpClient {
             |message| with_id(message, &id),
         );
         if let JsonRpcMessage::Error(error) = &message
-            && had_session
+            && asked_with.contains_key(SESSION_HEADER)
             && is_session_unknown(&error.error)
         {
-            return Err(StreamableHttpError::SessionExpired);
+            if !is_call {
+                return Err(StreamableHttpError::SessionExpired);
+            }
+            self.state.sessions.lost(asked_with);
         }
         Ok(StreamableHttpPostResponse::Json(message, assigned))
     }
@@ -328,9 +338,11 @@ impl HttpClient {
         let body = read_refusal(response).await;
         self.state.messages.forget(&id);
         if let Ok(JsonRpcMessage::Error(error)) = serde_json::from_str::<ServerJsonRpcMessage>(&body) {
-            let is_nameless = error.id.is_none() && names_session(&error.error);
-            if had_session && (is_nameless || is_session_unknown(&error.error)) {
+            if had_session && refuses_session(status, &error) {
                 return Err(StreamableHttpError::SessionExpired);
+            }
+            if is_passing(status, &error) && !runs_a_tool(message) {
+                return Err(plain_refusal(status, retry));
             }
             if UNSUPPORTED.contains(&status) && !MODERN_ERRORS.contains(&error.error.code.0) {
                 self.note_unsupported(message);
@@ -353,6 +365,20 @@ impl HttpClient {
         }
         Err(plain_refusal(status, retry))
     }
+}
+
+/// True when a status and its error say together that the request was turned away because its session is unknown. A
+/// server that failed (5xx) may speak of sessions of its own after it has carried a call out.
+fn refuses_session(status: StatusCode, error: &JsonRpcError) -> bool {
+    let is_nameless = status == StatusCode::BAD_REQUEST && error.id.is_none() && names_session(&error.error);
+    is_nameless || (status.is_client_error() && is_session_unknown(&error.error))
+}
+
+/// True when a later attempt may fare better, whatever the error's words: the status alone says so. A server that has no
+/// such method has none later either.
+fn is_passing(status: StatusCode, error: &JsonRpcError) -> bool {
+    (status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT)
+        && error.error.code != ErrorCode::METHOD_NOT_FOUND
 }
 
 fn is_initialized(message: &ClientJsonRpcMessage) -> bool {

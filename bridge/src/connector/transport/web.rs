@@ -130,7 +130,7 @@ impl Web {
     }
 }
 
-fn runs_a_tool(message: &ClientJsonRpcMessage) -> bool {
+pub(super) fn runs_a_tool(message: &ClientJsonRpcMessage) -> bool {
     matches!(message, JsonRpcMessage::Request(request) if request.request.method() == "tools/call")
 }
 
@@ -152,7 +152,8 @@ fn refuse_unauthorized(status: StatusCode, headers: &HeaderMap) -> Result<(), Er
 }
 
 pub(super) fn overloaded(status: StatusCode, headers: &HeaderMap) -> Option<HttpStatusError> {
-    (status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error()).then(|| {
+    let asks_for_time = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT);
+    (asks_for_time || status.is_server_error()).then(|| {
         HttpStatusError::new(
             status.as_u16(),
             header_text(headers, "retry-after").filter(|v| v.len() <= RETRY_AFTER_LIMIT),

@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 
 use crate::{
     gzip, old_sse,
-    options::{Era, Forgotten, Get, Kind, Options, Refusal},
+    options::{Afterwards, Era, Forgotten, Get, Kind, Options, Refusal},
     protocol::{Message, Reply, Server},
 };
 
@@ -197,10 +197,13 @@ fn post(site: &Site, session: Option<&str>, text: &str) -> io::Result<Answer> {
                 "application/json",
                 r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,
             ),
+            Forgotten::CodedBadRequest => plain(
+                StatusCode::BAD_REQUEST,
+                "application/json",
+                &coded_error(&message, "Session not found"),
+            ),
             Forgotten::Error => {
-                let id = message.id.map_or("null", |id| id.get());
-                let error =
-                    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32001,"message":"Session not found"}}}}"#);
+                let error = coded_error(&message, "Session not found");
                 match options.sse {
                     true => events(vec![error], Ending::Closed),
                     false => plain(StatusCode::OK, "application/json", &error),
@@ -241,6 +244,18 @@ fn post(site: &Site, session: Option<&str>, text: &str) -> io::Result<Answer> {
     Ok(answer)
 }
 
+/// An error for the request, with the code that stands for an unknown session and for other things.
+fn coded_error(message: &Message<'_>, words: &str) -> String {
+    let id = message.id.map_or("null", |id| id.get());
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32001,"message":"{words}"}}}}"#)
+}
+
+/// A status with an error of the protocol that names no request.
+fn idless_error(status: StatusCode, words: &str) -> Answer {
+    let error = format!(r#"{{"jsonrpc":"2.0","error":{{"code":-32603,"message":"{words}"}},"id":null}}"#);
+    plain(status, "application/json", &error)
+}
+
 /// Whether the session is known; counts calls and forgets everybody when their time has come.
 fn knows(site: &Site, session: Option<&str>, method: &str) -> bool {
     let mut state = site.state.lock().expect("no holder panics");
@@ -274,13 +289,12 @@ fn refuse(site: &Site, method: &str, message: &Message<'_>) -> Option<io::Result
     Some(Ok(match refusal(site, method)? {
         Refusal::Status { status, retry_after } => {
             let status = StatusCode::from_u16(*status).expect("a status");
-            let mut answer = plain(status, "text/plain", "SECRET-BODY of the upstream");
-            if let Some(retry_after) = retry_after {
-                answer
-                    .headers_mut()
-                    .insert("retry-after", retry_after.parse().expect("a header value"));
-            }
-            answer
+            let answer = plain(status, "text/plain", "SECRET-BODY of the upstream");
+            asking_for_time(answer, retry_after.as_deref())
+        }
+        Refusal::Failing { status, retry_after } => {
+            let status = StatusCode::from_u16(*status).expect("a status");
+            asking_for_time(idless_error(status, "Internal server error"), retry_after.as_deref())
         }
         Refusal::Html => plain(
             StatusCode::OK,
@@ -342,9 +356,20 @@ fn refuse(site: &Site, method: &str, message: &Message<'_>) -> Option<io::Result
             answer
         }
         Refusal::Stall => events(vec![], Ending::Open),
+        Refusal::Silence => return Some(Err(SILENCE.into())),
         Refusal::Unanswered => {
             let _ = carry_out(site, method, message);
             events(vec![], Ending::Closed)
+        }
+        Refusal::CarriedOut(afterwards) => {
+            let _ = carry_out(site, method, message);
+            match afterwards {
+                Afterwards::FailedSession => idless_error(StatusCode::INTERNAL_SERVER_ERROR, "database session closed"),
+                Afterwards::SessionTimedOut => {
+                    let error = coded_error(message, "The session's request timed out");
+                    plain(StatusCode::OK, "application/json", &error)
+                }
+            }
         }
         Refusal::Resumable => {
             let answer = carry_out(site, method, message).unwrap_or_default();
@@ -354,6 +379,15 @@ fn refuse(site: &Site, method: &str, message: &Message<'_>) -> Option<io::Result
             raw_events(vec![format!("id: {name}\nretry: 150\ndata: \n\n")], Ending::Reset)
         }
     }))
+}
+
+fn asking_for_time(mut answer: Answer, retry_after: Option<&str>) -> Answer {
+    if let Some(retry_after) = retry_after {
+        answer
+            .headers_mut()
+            .insert("retry-after", retry_after.parse().expect("a header value"));
+    }
+    answer
 }
 
 /// Does what is asked; the answer as one line.

@@ -165,6 +165,24 @@ pub(crate) enum Refusal {
     Unanswered,
     /// As before, but the answer can be had by going on behind the last event.
     Resumable,
+    /// The request is carried out, and then this is said in place of its answer.
+    CarriedOut(Afterwards),
+    /// A status with an error of the protocol that names no request.
+    Failing {
+        status: u16,
+        retry_after: Option<String>,
+    },
+    /// No byte of an answer; the connection stays.
+    Silence,
+}
+
+/// What is said after the fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// A status of 500 whose error names no request and a session of the server's own.
+    FailedSession,
+    /// A success with the code of an unknown session, of a wait that ran out.
+    SessionTimedOut,
 }
 
 /// What `GET` gets, where the server has a stream of its own messages.
@@ -186,6 +204,8 @@ pub(crate) enum Get {
 pub(crate) enum Forgotten {
     NotFound,
     IdlessBadRequest,
+    /// A status of 400 with the code of an unknown session, for the request.
+    CodedBadRequest,
     /// A success with an error of the protocol.
     Error,
 }
@@ -329,6 +349,7 @@ impl Options {
             forgotten: named.word("forgotten", Forgotten::NotFound, |word| match word {
                 "404" => Some(Forgotten::NotFound),
                 "400" => Some(Forgotten::IdlessBadRequest),
+                "400-code" => Some(Forgotten::CodedBadRequest),
                 "error" => Some(Forgotten::Error),
                 _ => None,
             })?,
@@ -449,6 +470,13 @@ impl Named {
             "stall" => Refusal::Stall,
             "unanswered" => Refusal::Unanswered,
             "resumable" => Refusal::Resumable,
+            "ran-500" => Refusal::CarriedOut(Afterwards::FailedSession),
+            "ran-error" => Refusal::CarriedOut(Afterwards::SessionTimedOut),
+            "failing" => Refusal::Failing {
+                status: detail.parse().map_err(|_| format!("no status: {detail}"))?,
+                retry_after,
+            },
+            "silence" => Refusal::Silence,
             "401-bare" => Refusal::Unauthorized { with_header: false },
             _ => return Err(format!("--refuse cannot be {word}")),
         }))
