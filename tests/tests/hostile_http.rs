@@ -92,6 +92,64 @@ fn however_the_newest_greeting_is_refused_an_older_server_is_used() {
     }
 }
 
+#[test]
+fn a_server_that_never_answers_the_newest_greeting_is_used_with_the_older_one() {
+    let home = Home::new();
+    let never = ["silence", "stall"];
+    let upstreams = never.map(|refuse| {
+        let options = [("refuse", refuse), ("refuse-method", "server/discover")];
+        HttpFake::start(home.path(), refuse, &options)
+    });
+    let begin = Instant::now();
+    let bridge = Daemon::serving(home, never.into_iter().zip(upstreams.iter().map(HttpFake::entry)));
+    for (id, upstream) in never.into_iter().zip(&upstreams) {
+        let tool = format!("mcp__{id}__echo");
+        eventually("it is used after all", Duration::from_secs(20), || {
+            bridge.tool_names().contains(&tool).then_some(())
+        });
+        assert_eq!(bridge.call_text(&tool, &json!({"n": 1})), "{\"n\":1}");
+        assert_eq!(bridge.server(id).unwrap()["connection"]["era"], "legacy", "{id}");
+        assert_eq!(
+            upstream.seen().messages("server/discover").len(),
+            1,
+            "{id}: one attempt"
+        );
+    }
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn attempts_at_a_server_that_stalls_leave_nothing_open() {
+    let home = Home::new();
+    let stalls = ["silence", "stall"];
+    let upstreams = stalls.map(|refuse| HttpFake::start(home.path(), refuse, &[("refuse", refuse)]));
+    let entries = upstreams.each_ref().map(|upstream| {
+        let mut entry = upstream.entry();
+        entry["timeouts"] = json!({"connectMs": 500});
+        entry
+    });
+    let bridge = Daemon::serving(home, stalls.into_iter().zip(entries));
+    let attempt = |id: &str| {
+        bridge.owner_post("/mcp/servers/reconnect", &json!({"id": id}));
+    };
+    stalls.map(attempt);
+    let before = open_files(&bridge);
+    for _ in 0..10 {
+        stalls.map(attempt);
+    }
+    for (id, upstream) in stalls.into_iter().zip(&upstreams) {
+        assert!(upstream.seen().requests("POST") > 10, "{id}: every attempt reached it");
+    }
+    eventually("as many files are open as before", SOON, || {
+        (open_files(&bridge) <= before).then_some(())
+    });
+}
+
+fn open_files(bridge: &Daemon) -> usize {
+    let folder = format!("/proc/{}/fd", bridge.pid());
+    std::fs::read_dir(folder).unwrap().count()
+}
+
 /// What a person reads of a server that cannot be used.
 #[test]
 fn every_way_of_being_no_server_has_its_state_its_sentence_and_its_action() {

@@ -14,7 +14,7 @@ use rmcp::{
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
 use super::{Plan, greet::greet, note_session};
@@ -86,12 +86,16 @@ impl Way<'_> {
             .max_sse_event_size(MAX_FRAME);
         // Our streams open themselves again.
         config.retry_config = Arc::new(NeverRetry::default());
+        // Dropped with this future, and when another transport takes its place.
+        let mut guard = None;
         let open = || {
-            let transport = StreamableHttpClientTransport::with_client(client.another(), config.clone());
+            let client = client.another();
+            guard = Some(client.guard());
+            let transport = StreamableHttpClientTransport::with_client(client, config.clone());
             std::future::ready(Ok(transport))
         };
         let service = greet(self.plan.era, &self.handler(), &self.stop, open).await?;
-        Ok(self.begin(service, None))
+        Ok(self.begin(service, How::Streamable { _guard: guard }))
     }
 
     async fn open_sse(&self) -> Result<(Session, Keeper), Cause> {
@@ -108,30 +112,54 @@ impl Way<'_> {
         let service = serve_client_with_lifecycle_and_ct(self.handler(), transport, mode, self.stop.clone())
             .await
             .map_err(|error| cause_of_init_error(&error))?;
-        Ok(self.begin(service, Some(end)))
+        Ok(self.begin(service, How::Sse(end)))
     }
 
     fn handler(&self) -> Handler {
         Handler::new(self.signals.clone())
     }
 
-    fn begin(&self, service: RunningService<RoleClient, Handler>, end: Option<EndCause>) -> (Session, Keeper) {
+    fn begin(&self, service: RunningService<RoleClient, Handler>, how: How) -> (Session, Keeper) {
         let told_end = Arc::new(End::default());
         let session = Session::new(&service, self.signals.clone(), false, told_end.clone());
         note_session(self.plan, &session);
         let (log, name) = (self.plan.log.clone(), session.name.clone());
         let (ended, told) = oneshot::channel();
+        let stop = self.stop.clone();
         tokio::spawn(async move {
             let _ = service.waiting().await;
             told_end.over();
-            let why = end.and_then(|end| end.get()).unwrap_or(StreamEnd::Closed);
-            let cause = Cause::Network(why.to_string());
+            let cause = Cause::Network(how.ended(stop.is_cancelled()));
             log.line(&format!("[session] {name} ended: {}", cause.sentence()));
             told_end.because(cause.clone());
             // A connector that is gone asks for no reason.
             let _ = ended.send(Ended { cause });
         });
         (session, Keeper::new(self.stop.clone(), told))
+    }
+}
+
+/// How a session's messages travel, as far as its end is concerned.
+enum How {
+    /// Whatever of it is still under way goes with the guard.
+    Streamable {
+        _guard: Option<DropGuard>,
+    },
+    Sse(EndCause),
+}
+
+impl How {
+    /// Why a session that travelled so is over, as half a sentence.
+    fn ended(&self, by_us: bool) -> String {
+        let told = match self {
+            Self::Streamable { .. } => None,
+            Self::Sse(end) => end.get(),
+        };
+        match (told, by_us) {
+            (Some(end), _) => end.to_string(),
+            (None, true) => StreamEnd::ByUs.to_string(),
+            (None, false) => "the session with the server broke off".to_owned(),
+        }
     }
 }
 
@@ -170,6 +198,13 @@ fn short(session: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_session_without_a_stream_of_its_own_does_not_end_because_of_one() {
+        let streamable = How::Streamable { _guard: None };
+        assert_eq!(streamable.ended(false), "the session with the server broke off");
+        assert_eq!(streamable.ended(true), "the connection was closed");
+    }
 
     #[test]
     fn a_session_is_named_by_eight_digits_that_do_not_give_it_away() {

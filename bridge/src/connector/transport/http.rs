@@ -1,12 +1,13 @@
 //! Streamable HTTP under rmcp's worker, with what the SDK's own client loses or leaves hanging.
 //!
-//! Repairs (each has a test): a 400 with an error that names no request is given its request's id, or is taken for a
+//! Repairs (each has a test): a greeting has its whole answer in time (see `greeting`); a 400 with an error that names no request is given its request's id, or is taken for a
 //! lost session when it speaks of one, and so is an error that says so in a success, except that a call which was
 //! accepted is never sent again; a busy server's status counts more than the error in its body; a 401 without
 //! `WWW-Authenticate` is still a 401; an event that cannot be read fails its call instead of leaving it to wait; streams are opened again
 //! at a bearable pace. Results travel raw (see `carrier`).
 
 mod answer;
+mod greeting;
 mod listen;
 mod messages;
 mod sessions;
@@ -23,8 +24,8 @@ use futures::{StreamExt, stream, stream::BoxStream};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use rmcp::{
     model::{
-        ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcError, JsonRpcMessage,
-        RequestId, ServerJsonRpcMessage,
+        ClientJsonRpcMessage, ClientNotification, ErrorCode, JsonRpcError, JsonRpcMessage, RequestId,
+        ServerJsonRpcMessage,
     },
     transport::streamable_http_client::{
         SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
@@ -32,9 +33,11 @@ use rmcp::{
 };
 use sse_stream::Sse;
 use tokio::sync::Notify;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::{
     answer::Answer,
+    greeting::{Greeting, in_time, refused_probe},
     listen::{Ask, listen},
     messages::{Messages, is_session_unknown, names_session, unreadable},
     sessions::Sessions,
@@ -84,6 +87,8 @@ struct State {
     sessions: Sessions,
     /// Set off by each request.
     used: Notify,
+    /// The transport is no longer wanted. The SDK's worker does not look up from its first messages.
+    over: CancellationToken,
 }
 
 /// Which greetings were refused as something that the server does not know.
@@ -112,6 +117,11 @@ impl HttpClient {
         }
     }
 
+    /// Ends whatever this transport waits for or reads when it is dropped. Only the end of its session is still told.
+    pub fn guard(&self) -> DropGuard {
+        self.state.over.clone().drop_guard()
+    }
+
     /// True when the server refused both the modern and the legacy greeting as it would refuse any unknown request, over
     /// this transport or one that it is [`another`](Self::another) of. It may then be of the time before streamable HTTP.
     pub fn knows_no_greeting(&self) -> bool {
@@ -119,12 +129,10 @@ impl HttpClient {
     }
 
     fn note_unsupported(&self, message: &ClientJsonRpcMessage) {
-        if let JsonRpcMessage::Request(request) = message {
-            match request.request {
-                ClientRequest::DiscoverRequest(_) => self.greetings.discover.store(true, Ordering::Relaxed),
-                ClientRequest::InitializeRequest(_) => self.greetings.initialize.store(true, Ordering::Relaxed),
-                _ => {}
-            }
+        match Greeting::of(message) {
+            Some(Greeting::Discover) => self.greetings.discover.store(true, Ordering::Relaxed),
+            Some(Greeting::Initialize) => self.greetings.initialize.store(true, Ordering::Relaxed),
+            None => {}
         }
     }
 }
@@ -167,9 +175,12 @@ impl StreamableHttpClient for HttpClient {
             headers,
             limit: limits.max_sse_event_size,
         };
-        let outcome = self
-            .exchange(&message, asked.clone(), session_id.as_deref(), ask, limits)
-            .await;
+        let exchange = self.exchange(&message, asked.clone(), session_id.as_deref(), ask, limits);
+        let outcome = tokio::select! {
+            biased;
+            () = self.state.over.cancelled() => Err(StreamableHttpError::TransportChannelClosed),
+            outcome = in_time(&message, exchange) => outcome,
+        };
         if let (Err(_), Some((id, _))) = (&outcome, &asked) {
             self.state.messages.forget(id);
         }
@@ -220,7 +231,8 @@ impl StreamableHttpClient for HttpClient {
             headers: headers(session_id.as_deref(), auth_header.as_deref(), custom_headers)?,
             limit: max_sse_event_size,
         };
-        Ok(listen(self.clone(), ask, last_event_id).boxed())
+        let over = self.state.over.clone().cancelled_owned();
+        Ok(listen(self.clone(), ask, last_event_id).take_until(over).boxed())
     }
 }
 
@@ -254,7 +266,11 @@ impl HttpClient {
             ContentKind::EventStream => {
                 let events = read_events(response.bytes_stream(), ask.limit).boxed();
                 let answer = Answer::new(self.clone(), ask, id, events);
-                Ok(StreamableHttpPostResponse::Sse(answer.read().boxed(), assigned))
+                let over = self.state.over.clone().cancelled_owned();
+                Ok(StreamableHttpPostResponse::Sse(
+                    answer.read().take_until(over).boxed(),
+                    assigned,
+                ))
             }
             ContentKind::Json => {
                 let limit = limits.max_json_response_size;
@@ -353,15 +369,8 @@ impl HttpClient {
         if UNSUPPORTED.contains(&status) {
             self.note_unsupported(message);
         }
-        let is_probe =
-            matches!(message, JsonRpcMessage::Request(r) if matches!(r.request, ClientRequest::DiscoverRequest(_)));
-        if is_probe && status.is_client_error() {
-            // Older servers refuse an unknown first request in many ways; the lifecycle then falls back to initialize.
-            let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("HTTP {}", status.as_u16()), None);
-            return Ok(StreamableHttpPostResponse::Json(
-                ServerJsonRpcMessage::error(error, Some(id)),
-                None,
-            ));
+        if status.is_client_error() && Greeting::of(message) == Some(Greeting::Discover) {
+            return Ok(refused_probe(id, format!("HTTP {}", status.as_u16())));
         }
         Err(plain_refusal(status, retry))
     }

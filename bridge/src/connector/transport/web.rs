@@ -25,7 +25,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// connection that is being closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// Until a server begins to answer a message that runs no tool. Nothing else works that long before its first byte.
-const HEADERS_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const HEADERS_TIMEOUT: Duration = Duration::from_secs(60);
 /// Until a refusal's own words have arrived; without them the status alone is told.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// A diagnostic is read this far and no further.

@@ -160,6 +160,69 @@ async fn a_stream_goes_on_behind_its_last_event() {
 }
 
 #[tokio::test]
+async fn nothing_of_a_transport_goes_on_once_its_guard_is_dropped() {
+    let never = server("").await;
+    let stalled = server("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: hello\n\n").await;
+    let half = server("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{").await;
+    for url in [&never, &stalled, &half] {
+        let client = client(url);
+        let later = client.another();
+        let guard = client.guard();
+        let post = |method: &str| {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"name":"x"}}}}"#);
+            let message = serde_json::from_str(&text).unwrap();
+            client.post_message(url.as_str().into(), message, None, None, HashMap::new())
+        };
+        let reading = async |method: &str| match post(method).await {
+            Ok(StreamableHttpPostResponse::Sse(mut events, _)) => events.next().await.is_none(),
+            Ok(_) => false,
+            Err(error) => matches!(error, StreamableHttpError::TransportChannelClosed),
+        };
+        let give_up = async {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            drop(guard);
+        };
+        let (greeting, call, ()) = tokio::join!(reading("server/discover"), reading("tools/call"), give_up);
+        assert!(greeting && call, "{url}");
+        assert!(!later.state.over.is_cancelled(), "another transport is another one's");
+    }
+}
+
+#[tokio::test]
+async fn a_greeting_is_answered_in_time_whatever_the_server_holds_back() {
+    let rows = [
+        server("").await,
+        server("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: hello\n\n").await,
+        server("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{").await,
+    ];
+    for url in &rows {
+        let client = client(url);
+        let post = async |text: &str| {
+            let message = serde_json::from_str(text).unwrap();
+            let posted = client.post_message(url.as_str().into(), message, None, None, HashMap::new());
+            tokio::time::pause();
+            let begin = tokio::time::Instant::now();
+            let answer = posted.await;
+            let took = begin.elapsed().as_secs();
+            tokio::time::resume();
+            (answer, took)
+        };
+        let (probe, took) = post(r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{}}}"#).await;
+        let Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::Error(refused), None)) = probe else {
+            panic!("a refused probe: {probe:?}");
+        };
+        assert_eq!((refused.error.code, took), (ErrorCode::METHOD_NOT_FOUND, 8), "{url}");
+        let initialize = r#"{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"n","version":"1"}}}"#;
+        let (initialized, took) = post(initialize).await;
+        assert!(
+            matches!(initialized, Err(StreamableHttpError::Io(_))),
+            "{initialized:?}"
+        );
+        assert_eq!(took, 60, "{url}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_takes_a_message_and_says_nothing_is_given_up_after_a_minute() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
