@@ -29,15 +29,16 @@ use crate::connector::episode;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// No wait is longer, whatever the server names, unless it is busy and asks for more.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// No wait is shorter, so that a server which names none at all is not stormed.
-const SHORTEST_WAIT: Duration = Duration::from_millis(100);
+/// No wait is shorter, whatever the server names: what it says by itself can wait that long.
+const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 /// A busy server that asks for more time is asked again after this all the same.
 const LONGEST_HINT: Duration = Duration::from_secs(3600);
-/// A stream that lived this long was worth opening even if it brought nothing.
-const WORTHWHILE: Duration = Duration::from_secs(60);
+/// A stream that lived this long was worth opening even if it brought nothing. Longer than hosts commonly let a quiet
+/// stream stand: one that is cut each time has the server asked for ever, for nothing.
+const WORTHWHILE: Duration = Duration::from_secs(15 * 60);
 /// Refusals in a row after which only a use of the session has the server asked again.
 const REFUSALS: u32 = 3;
-/// Fruitless attempts in a row, some six minutes, after which it is the same.
+/// Fruitless attempts in a row, after which it is the same.
 const FRUITLESS: u32 = 10;
 
 /// What is asked for.
@@ -100,6 +101,7 @@ struct Listening {
 struct Standing {
     events: Events,
     since: Instant,
+    /// It brought a message; comments, ids and empty events are none.
     fruitful: bool,
     _guard: StreamGuard,
 }
@@ -149,7 +151,6 @@ impl Listening {
         let Some(standing) = &mut self.open else { return };
         match part {
             Part::Event(event) => {
-                standing.fruitful = true;
                 if let Some(retry) = event.retry {
                     self.pace.asked_for(Duration::from_millis(retry));
                 }
@@ -158,6 +159,7 @@ impl Listening {
                 }
                 if let Some(data) = event.data.as_deref().filter(|_| is_message(&event)) {
                     let rewritten = self.client.state.messages.rewrite(None, data);
+                    standing.fruitful |= !rewritten.texts.is_empty();
                     self.ready.extend(rewritten.texts);
                 }
             }
@@ -295,7 +297,7 @@ mod tests {
 
     #[test]
     fn the_time_a_server_names_is_kept_within_bounds() {
-        for (named, kept) in [(0, 100), (500, 500), (86_400_000, 60_000)] {
+        for (named, kept) in [(0, 1000), (2_500, 2500), (86_400_000, 60_000)] {
             let mut pace = Pace::default();
             pace.asked_for(Duration::from_millis(named));
             assert_eq!(waits(&mut pace, &Outcome::Fruitful, 1), [kept]);

@@ -160,6 +160,37 @@ async fn a_stream_goes_on_behind_its_last_event() {
 }
 
 #[tokio::test]
+async fn a_stream_that_is_ended_before_it_says_a_message_is_opened_ever_more_rarely() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let (tell, mut asked) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).await.unwrap();
+            tell.send(tokio::time::Instant::now()).unwrap();
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+            let nothing = ": hello\n\nretry: 10\nid: 7\ndata:\n\nevent: ping\ndata: {}\n\n";
+            stream.write_all(format!("{head}{nothing}").as_bytes()).await.unwrap();
+        }
+    });
+    let client = client(&url);
+    let mut stream = client
+        .get_stream(url.as_str().into(), Some("s".into()), None, None, HashMap::new())
+        .await
+        .unwrap();
+    let listening = tokio::spawn(async move { stream.next().await });
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        times.push(asked.recv().await.unwrap());
+    }
+    listening.abort();
+    let waits: Vec<u64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
+    assert_eq!(waits, [1, 2], "a message is what counts, and a second is the least");
+}
+
+#[tokio::test]
 async fn nothing_of_a_transport_goes_on_once_its_guard_is_dropped() {
     let never = server("").await;
     let stalled = server("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: hello\n\n").await;
