@@ -191,6 +191,32 @@ fn a_stream_that_breaks_during_a_call_ends_the_call_and_the_next_one_works() {
 }
 
 #[test]
+fn a_call_that_was_turned_away_with_its_session_is_told_not_to_have_run() {
+    for refusal in ["status=404", "status=410"] {
+        let (bridge, upstream) = behind(&[
+            ("refuse", refusal),
+            ("refuse-method", "tools/call"),
+            ("refuse-times", "1"),
+        ]);
+        bridge.wait_for_tool("mcp__old__echo");
+        let told = bridge.call("mcp__old__echo", &json!({})).refused(502, "upstream_error");
+        assert!(
+            told.contains("did not run") && told.contains("forgotten the session") && !told.contains("may or may not"),
+            "{refusal}: {told}"
+        );
+        let next = bridge.call_text("mcp__old__echo", &json!({"n": 1}));
+        assert_eq!(next, "{\"n\":1}", "{refusal}: the next one works");
+        let seen = upstream.seen();
+        assert_eq!(seen.messages("initialize").len(), 2, "{refusal}: in a new session");
+        assert_eq!(
+            seen.messages("tools/call").len(),
+            2,
+            "{refusal}: nothing was sent twice"
+        );
+    }
+}
+
+#[test]
 fn an_answer_that_cannot_be_taken_fails_its_call_alone() {
     let oversized = format!("oversized={}", 20 * 1024 * 1024);
     for (refusal, status, code) in [

@@ -8,7 +8,7 @@ use std::{collections::VecDeque, sync::Arc};
 use indexmap::IndexMap;
 use rmcp::{
     RoleClient,
-    model::{ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    model::{ClientNotification, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
     service::TxJsonRpcMessage,
 };
 
@@ -68,6 +68,13 @@ impl Inbox {
     /// The request did not go out after all.
     pub(super) fn unsent(&mut self, id: &RequestId) {
         self.waiting.forget(id);
+    }
+
+    /// The request was turned away, which is its answer.
+    pub(super) fn refused(&mut self, id: &RequestId, error: ErrorData) {
+        if let Some((id, _)) = self.settle(id) {
+            self.ready.push_back(ServerJsonRpcMessage::error(error, Some(id)));
+        }
     }
 
     /// True while the request's answer is waited for.

@@ -29,5 +29,8 @@ pub const FRAME_TOO_LARGE: i32 = -32098;
 /// Code of the error answer that a transport makes up when an upstream's answer cannot be read. Never on the wire.
 pub const BROKEN_ANSWER: i32 = -32097;
 
+/// Error code with which servers say that a session is unknown; others use it for other things.
+const SESSION_NOT_FOUND: i32 = -32001;
+
 /// The longest message that is accepted, in bytes.
 pub const MAX_FRAME: usize = 16 * 1024 * 1024;

@@ -17,7 +17,7 @@ use futures::{StreamExt, stream::BoxStream};
 use http::{HeaderMap, StatusCode};
 use rmcp::{
     RoleClient,
-    model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
     service::TxJsonRpcMessage,
     transport::{Transport, streamable_http_client::StreamableHttpError},
 };
@@ -29,12 +29,12 @@ use url::Url;
 
 pub use self::endpoint::EndpointError;
 use super::{
-    MAX_FRAME,
+    MAX_FRAME, SESSION_NOT_FOUND,
     events::{Broken, Part, read_events},
     inbox::Inbox,
     stats::TransportStats,
     watch::{StreamGuard, Watch},
-    web::{CustomHeaders, Error, Web, overloaded, plain_refusal, read_refusal},
+    web::{CustomHeaders, Error, Web, overloaded, plain_refusal, read_refusal, runs_a_tool},
 };
 use crate::connector::log::Log;
 
@@ -232,20 +232,52 @@ impl Post {
             return Ok(());
         }
         let retry = overloaded(status, response.headers());
-        if is_forgotten(status, response).await {
-            self.end(StreamEnd::Forgotten);
-            return Err(StreamableHttpError::SessionExpired);
+        let memory = memory(status, response).await;
+        if memory == Memory::Kept {
+            return Err(plain_refusal(status, retry));
         }
-        Err(plain_refusal(status, retry))
+        let told = memory == Memory::AddressGone && self.tell_not_run(message);
+        self.end(StreamEnd::Forgotten);
+        if told {
+            Ok(())
+        } else {
+            Err(StreamableHttpError::SessionExpired)
+        }
+    }
+
+    /// Answers a call that the server turned away at the door, lest the end of the session leaves open whether it ran.
+    /// False for other messages.
+    fn tell_not_run(&self, message: &TxJsonRpcMessage<RoleClient>) -> bool {
+        match message {
+            JsonRpcMessage::Request(request) if runs_a_tool(message) => {
+                let why = "the server had forgotten the session, so it did not run; call again";
+                let error = ErrorData::new(ErrorCode(SESSION_NOT_FOUND), why, None);
+                self.inbox().refused(&request.id, error);
+                true
+            }
+            _ => false,
+        }
     }
 }
 
+/// What a refusal says of the server's memory of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    Kept,
+    /// Nothing is at the session's address any more, so nothing took the message.
+    AddressGone,
+    /// It says in words that it does not know the session.
+    Lost,
+}
+
 /// The session is named in the endpoint's address, so an address that is gone is a session that is gone.
-async fn is_forgotten(status: StatusCode, response: reqwest::Response) -> bool {
+async fn memory(status: StatusCode, response: reqwest::Response) -> Memory {
     match status {
-        StatusCode::NOT_FOUND | StatusCode::GONE => true,
-        StatusCode::BAD_REQUEST => read_refusal(response).await.to_ascii_lowercase().contains("session"),
-        _ => false,
+        StatusCode::NOT_FOUND | StatusCode::GONE => Memory::AddressGone,
+        StatusCode::BAD_REQUEST if read_refusal(response).await.to_ascii_lowercase().contains("session") => {
+            Memory::Lost
+        }
+        _ => Memory::Kept,
     }
 }
 

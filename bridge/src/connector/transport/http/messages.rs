@@ -10,16 +10,13 @@ use rmcp::model::{
 };
 
 use super::super::{
-    Method,
+    Method, SESSION_NOT_FOUND,
     carrier::{self, Opened},
     peek,
 };
 
 /// Requests that may be open at once as far as is remembered here; only a server that never answers reaches it.
 const REMEMBERED: usize = 4096;
-
-/// Error code with which servers say that a session is unknown; others use it for other things.
-const SESSION_NOT_FOUND: i32 = -32001;
 
 /// The requests of one transport that are not answered yet.
 #[derive(Default)]
