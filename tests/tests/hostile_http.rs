@@ -132,10 +132,10 @@ fn attempts_at_a_server_that_stalls_leave_nothing_open() {
     let attempt = |id: &str| {
         bridge.owner_post("/mcp/servers/reconnect", &json!({"id": id}));
     };
-    stalls.map(attempt);
+    stalls.into_iter().for_each(attempt);
     let before = open_files(&bridge);
     for _ in 0..10 {
-        stalls.map(attempt);
+        stalls.into_iter().for_each(attempt);
     }
     for (id, upstream) in stalls.into_iter().zip(&upstreams) {
         assert!(upstream.seen().requests("POST") > 10, "{id}: every attempt reached it");
