@@ -44,6 +44,7 @@ const OPEN: &[&str] = &[
     "primary",
     "progress",
     "public",
+    "routing",
     "sort",
 ];
 
@@ -69,6 +70,11 @@ pub(in crate::secrets) fn is_secret(name: &str) -> bool {
                 || ENDINGS.iter().any(|ending| word.ends_with(ending))
                 || (PARTS.iter().any(|part| word.contains(part)) && !word.starts_with("secretar"))
         })
+}
+
+/// Whether a name alone may mean something else, as a test that passes, and a quoted value makes it one of a secret.
+pub(super) fn is_secret_if_quoted(name: &str) -> bool {
+    name.eq_ignore_ascii_case("pass")
 }
 
 /// Headers whose whole value is secret, spaces and all.

@@ -13,10 +13,17 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
         r"\b(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}",
         r"|[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}",
         r"|(?:AKIA|ASIA)[A-Z0-9]{16}\b|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9_-]{16,}",
-        r"|eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)*",
-        r"|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{24,}|lin_(?:api|oauth)_[A-Za-z0-9]{16,}|pypi-[A-Za-z0-9_-]{32,}",
-        r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})",
+        r"|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{24,}|lin_(?:api|oauth)_[A-Za-z0-9]{16,}|pypi-[A-Za-z0-9_-]{32,})",
     ))
+});
+
+/// Tokens of several parts. Each has its own pattern: a first part that goes on and on would be gone through again
+/// after every other token in it.
+static DOTTED: LazyLock<[Regex; 2]> = LazyLock::new(|| {
+    [
+        pattern(r"\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)*"),
+        pattern(r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    ]
 });
 
 /// `sk-` begins names of programs as well; a key has digits.
@@ -48,6 +55,9 @@ static PRIVATE_KEY: LazyLock<Regex> = LazyLock::new(|| {
 
 pub(super) fn find(text: &str, found: &mut Vec<Range<usize>>) {
     found.extend(TOKEN.find_iter(text).map(|token| token.range()));
+    for dotted in DOTTED.iter() {
+        found.extend(dotted.find_iter(text).map(|token| token.range()));
+    }
     let keys = SK.captures_iter(text).filter_map(|captures| captures.get(1));
     found.extend(
         keys.filter(|key| key.as_str().bytes().any(|b| b.is_ascii_digit()))

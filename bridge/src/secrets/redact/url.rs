@@ -14,6 +14,14 @@ static USER: LazyLock<Regex> = LazyLock::new(|| pattern(r#"[A-Za-z0-9+.-]://([^\
 
 static PARAMETER: LazyLock<Regex> = LazyLock::new(|| pattern(r"[?&]([A-Za-z0-9_.%-]{1,64})="));
 
+/// Services whose addresses let in by their path.
+static PATH: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i-u)\b(?:api\.telegram\.org/(?:file/)?bot([0-9]{3,}:[A-Za-z0-9_-]{6,})",
+        r"|hooks\.slack\.com/(?:services|triggers|workflows)/([A-Za-z0-9/_-]{6,}))",
+    ))
+});
+
 /// Names of parameters that let in, besides those that say so themselves.
 const LETS_IN: &[&str] = &[
     "auth",
@@ -38,6 +46,9 @@ pub(super) fn find(text: &str, found: &mut Vec<Range<usize>>) {
             .filter(|user| !matches!(user.as_str(), "git" | super::MARK))
             .map(|user| user.range()),
     );
+
+    let paths = PATH.captures_iter(text);
+    found.extend(paths.filter_map(|captures| Some(captures.get(1).or_else(|| captures.get(2))?.range())));
 
     let mut done = 0;
     for captures in PARAMETER.captures_iter(text) {

@@ -13,19 +13,25 @@ pub(super) enum End {
     Parameter,
     /// With the line.
     Line,
-    /// At this quote, which opened before the name.
-    Quote(char),
+    /// With the line, at a quote, or at a line end that is written as `\r` or `\n`.
+    Escape,
+    /// At this quote or bracket, which opened before the value.
+    Closer(char),
 }
 
 /// What a program says instead of a value.
 const NONE: &[&str] = &[
     "",
+    "disabled",
     "empty",
+    "enabled",
     "false",
     "missing",
     "nil",
     "none",
     "null",
+    "off",
+    "on",
     "required",
     "true",
     "undefined",
@@ -43,9 +49,43 @@ pub(super) fn at(text: &str, start: usize, end: End) -> Option<Range<usize>> {
         Some((_, closer)) => closing(&text[from..], closer),
         None => unquoted(&text[from..], end),
     };
-    let value = &text[from..from + length];
-    let is_told = NONE.iter().any(|word| value.eq_ignore_ascii_case(word));
-    (!is_told && !is_placeholder(value)).then_some(from..from + length)
+    is_one(&text[from..from + length]).then_some(from..from + length)
+}
+
+/// Whether it is a value worth hiding, not a word in its place.
+pub(super) fn is_one(value: &str) -> bool {
+    !is_told(value) && !is_placeholder(value)
+}
+
+/// Whether a program says with it that there is no value, or what becomes of it.
+pub(super) fn is_told(value: &str) -> bool {
+    NONE.iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+/// Brackets that logs have around a value: `Some(["x"])` is as deep as they get.
+const MOST_BRACKETS: usize = 3;
+
+/// Where the value within `[`, `Some(` and the letter before a literal's quote begins, and what closes it.
+pub(super) fn inside(text: &str, start: usize) -> (usize, Option<char>) {
+    let (mut at, mut closer) = (start, None);
+    for _ in 0..MOST_BRACKETS {
+        let rest = &text[at..];
+        if rest.starts_with(MARK) {
+            break;
+        }
+        let (opened, closed_by) = if rest.starts_with('[') {
+            (1, ']')
+        } else if rest.starts_with("Some(") {
+            ("Some(".len(), ')')
+        } else {
+            break;
+        };
+        closer = Some(closed_by);
+        at += opened;
+        at += usize::from(text[at..].starts_with(' '));
+    }
+    let is_literal = text[at..].starts_with(['b', 'r', 'u']) && opening(&text[at + 1..]).is_some();
+    (at + usize::from(is_literal), closer)
 }
 
 /// A quote at the beginning, with the backslashes before it as nested JSON has them: its length, and itself.
@@ -62,6 +102,8 @@ fn closing(text: &str, closer: &str) -> usize {
     let quote = closer.as_bytes()[closer.len() - 1];
     let mut slashes = 0;
     for (at, byte) in text.bytes().enumerate() {
+        #[cfg(test)]
+        work::add(1);
         if byte == quote && slashes + 1 == closer.len() {
             return at + 1 - closer.len();
         }
@@ -74,16 +116,25 @@ fn closing(text: &str, closer: &str) -> usize {
 }
 
 fn unquoted(text: &str, end: End) -> usize {
-    let stops = |c: char| match end {
-        End::Space => c.is_whitespace() || c == '"',
-        End::Parameter => c.is_whitespace() || matches!(c, '"' | '\'' | '&' | '#' | '<' | '>'),
-        End::Line => c == '\n',
-        End::Quote(quote) => c == '\n' || c == quote,
+    let mut was_slash = false;
+    let stops = |c: char| {
+        let is_escaped = std::mem::replace(&mut was_slash, c == '\\');
+        match end {
+            End::Space => c.is_whitespace() || c == '"',
+            End::Parameter => c.is_whitespace() || matches!(c, '"' | '\'' | '&' | '#' | '<' | '>'),
+            End::Line => c == '\n',
+            End::Escape => matches!(c, '\n' | '"' | '\'') || (is_escaped && matches!(c, 'r' | 'n')),
+            End::Closer(closer) => c == '\n' || c == closer,
+        }
     };
     let whole = &text[..text.find(stops).unwrap_or(text.len())];
+    #[cfg(test)]
+    work::add(whole.len());
     match end {
         End::Space | End::Parameter => whole.trim_end_matches(['\'', '`', ')', ']', '}', ',', ';']).len(),
-        End::Line | End::Quote(_) => whole.trim_end().len(),
+        // The backslash of what ended it.
+        End::Escape => whole.trim_end_matches('\\').trim_end().len(),
+        End::Line | End::Closer(_) => whole.trim_end().len(),
     }
 }
 
@@ -99,4 +150,23 @@ fn is_placeholder(value: &str) -> bool {
 
 fn is_of_a_name(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'_' | b'-' | b':' | b'.')
+}
+
+/// How many bytes were looked at in search of ends, so that a test can tell linear work from quadratic.
+#[cfg(test)]
+pub(super) mod work {
+    use std::cell::Cell;
+
+    thread_local! {
+        static LOOKED_AT: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub fn add(bytes: usize) {
+        LOOKED_AT.set(LOOKED_AT.get() + bytes);
+    }
+
+    /// Since it was last taken, in this thread.
+    pub fn take() -> usize {
+        LOOKED_AT.take()
+    }
 }
