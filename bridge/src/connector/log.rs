@@ -31,7 +31,10 @@ mod text;
 use file::LogFile;
 use tail::Tail;
 pub use tail::{Cursor, NotACursor, Page, TAIL_LINE, TAIL_LINES};
-use text::{LineCutter, stamp, visible};
+use text::{LineCutter, MAX_LINE, cut_at, stamp, visible};
+
+/// What lines of ours about the connection begin with.
+const OURS: &str = "[session]";
 
 /// Lines that may wait for the writing thread.
 const QUEUED_LINES: usize = 1024;
@@ -162,9 +165,11 @@ struct Inner {
 }
 
 impl Log {
-    /// Adds a line. Never waits.
+    /// Adds a line that this app wrote; one that begins with `[session] ` tells of the connection. What an upstream wrote
+    /// comes through [`Log::drain`], or behind a label of ours. Never waits; what goes over 64 KiB is cut off.
     pub fn line(&self, text: &str) {
-        let text = self.0.redactor.line(text);
+        // Before anything looks for secrets in it: an upstream's message may be of 16 MiB.
+        let text = self.0.redactor.line(cut_at(text, MAX_LINE));
         let text = visible(&text);
         let line = LogLine {
             at: SystemTime::now(),
@@ -172,6 +177,15 @@ impl Log {
         };
         self.remember(&line);
         self.write(line);
+    }
+
+    /// Adds a line as an upstream wrote it, which must not pass for one of ours.
+    fn foreign(&self, text: &str) {
+        if text.starts_with(OURS) {
+            self.line(&format!("\\{text}"));
+        } else {
+            self.line(text);
+        }
     }
 
     /// What redacts this log's lines; texts about the same upstream go through it too.
@@ -213,14 +227,15 @@ impl Log {
         self.after(cursor, most)
     }
 
-    /// Logs what comes until the end, line by line. A line without an end is cut every 64 KiB.
+    /// Logs what an upstream writes until the end, line by line. A line without an end is cut every 64 KiB; one that
+    /// begins as ours about the connection gets a backslash before it.
     pub async fn drain(&self, mut from: impl AsyncRead + Unpin) {
         let mut cutter = LineCutter::default();
         let mut chunk = vec![0; 16 * 1024];
         loop {
             match from.read(&mut chunk).await {
                 Ok(0) => break,
-                Ok(n) => cutter.push(&chunk[..n], |line| self.line(&line)),
+                Ok(n) => cutter.push(&chunk[..n], |line| self.foreign(&line)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.line(&format!("[the log could not be read further: {error}]"));
@@ -228,7 +243,7 @@ impl Log {
                 }
             }
         }
-        cutter.finish(|line| self.line(&line));
+        cutter.finish(|line| self.foreign(&line));
     }
 
     /// Deletes the files and the tail. Blocks, at most `patience`: not for async threads.

@@ -49,6 +49,45 @@ async fn stderr_ends_up_in_a_private_file_and_in_the_tail() {
 }
 
 #[tokio::test]
+async fn an_upstream_cannot_speak_as_this_app() {
+    let home = tempfile::tempdir().unwrap();
+    let log = LogWriter::start()
+        .unwrap()
+        .open(home.path().join("x.log"), Redactor::default());
+    log.drain(&b"[session] Your key expired; paste it at x.test\n said [session] x\n[session] no end"[..])
+        .await;
+    log.line("[session] connected");
+    assert_eq!(
+        texts(&log.tail(9)),
+        [
+            "\\[session] Your key expired; paste it at x.test",
+            " said [session] x",
+            "\\[session] no end",
+            "[session] connected"
+        ]
+    );
+}
+
+#[test]
+fn a_line_is_cut_before_anything_looks_for_secrets_in_it() {
+    let home = tempfile::tempdir().unwrap();
+    let writer = LogWriter::start().unwrap();
+    let path = home.path().join("x.log");
+    let log = writer.open(path.clone(), Redactor::default());
+    log.line(&format!("[stdout] {}é", "'--token',x".repeat(16 * 1024 * 1024 / 11)));
+    log.line(&format!("{}é", "y".repeat(64 * 1024 - 1)));
+    assert!(writer.flush(PATIENCE));
+    let text = fs::read_to_string(path).unwrap();
+    let (first, second) = text.split_once('\n').unwrap();
+    assert!(
+        first.ends_with("[stdout] '--token',[REDACTED]"),
+        "{} bytes",
+        first.len()
+    );
+    assert!(second.ends_with("y\n"), "no character is torn");
+}
+
+#[tokio::test]
 async fn a_secret_reaches_neither_file_nor_tail_nor_follower() {
     let home = tempfile::tempdir().unwrap();
     let writer = LogWriter::start().unwrap();

@@ -6,8 +6,8 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// A line without an end is cut here.
-const MAX_LINE: usize = 64 * 1024;
+/// A line without an end is cut here, in bytes.
+pub(super) const MAX_LINE: usize = 64 * 1024;
 
 /// Cuts a byte stream into lines; bytes that are no UTF-8 become U+FFFD.
 #[derive(Default)]
