@@ -56,11 +56,6 @@ impl Home {
         self.root.join("connectors.json")
     }
 
-    /// The version before the last write by this program.
-    pub fn config_backup(&self) -> PathBuf {
-        self.root.join("connectors.json.bak")
-    }
-
     /// Everything of ours apart from the person's file.
     pub fn connect_folder(&self) -> PathBuf {
         self.root.join("connect")

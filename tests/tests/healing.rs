@@ -220,6 +220,10 @@ fn a_call_finds_a_server_that_came_back_before_its_planned_retry() {
     let _server = HttpFake::start_at(port, &folder, "late", &[]);
     let answer = bridge.owner_post("/mcp/resources/read", &json!({"server": "late", "uri": "fake:none"}));
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis();
-    assert!(now < u128::from(planned), "waited for the planned retry: {}", answer.text());
+    assert!(
+        now < u128::from(planned),
+        "waited for the planned retry: {}",
+        answer.text()
+    );
     assert_eq!(bridge.status("late"), "connected", "{}", answer.text());
 }

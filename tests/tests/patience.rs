@@ -169,7 +169,7 @@ fn a_program_that_is_busy_with_a_call_is_not_taken_for_a_silent_one() {
         busy.seen().wait_for("tools/call", 1);
         let pid = busy.seen().starts()[0];
         process::signal(pid, Signal::STOP);
-        let stopped = std::time::Instant::now();
+        let stopped = Instant::now();
         eventually("the time of four missed pings", SOON, || {
             (stopped.elapsed().as_secs() >= 6).then_some(())
         });

@@ -10,7 +10,7 @@ use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-        mpsc::{self, SyncSender},
+        mpsc::{self, SyncSender, TrySendError},
     },
     thread,
     time::{Duration, SystemTime},
@@ -41,6 +41,9 @@ const QUEUED_LINES: usize = 1024;
 
 /// Bytes that may wait for the writing thread.
 const QUEUED_BYTES: usize = 2 * 1024 * 1024;
+
+/// A full queue is tried again this often.
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// Lines that come within this time after the first one reach a follower together.
 const GATHER: Duration = Duration::from_millis(50);
@@ -111,7 +114,7 @@ impl LogWriter {
     /// Waits, at most `patience`, until everything logged so far is in its file. Blocks: not for async threads.
     pub fn flush(&self, patience: Duration) -> bool {
         let (done, wait) = mpsc::channel();
-        self.queue.send(Job::Flush(done)).is_ok() && wait.recv_timeout(patience).is_ok()
+        send_within(&self.queue, Job::Flush(done), patience) && wait.recv_timeout(patience).is_ok()
     }
 }
 
@@ -164,10 +167,27 @@ struct Inner {
     file: Mutex<LogFile>,
 }
 
+/// A full queue before a disk that hangs is given up after `patience`.
+fn send_within(queue: &SyncSender<Job>, job: Job, patience: Duration) -> bool {
+    let until = SystemTime::now() + patience;
+    let mut job = job;
+    loop {
+        match queue.try_send(job) {
+            Ok(()) => return true,
+            Err(TrySendError::Full(back)) if SystemTime::now() < until => job = back,
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => return false,
+        }
+        thread::sleep(BETWEEN_TRIES);
+    }
+}
+
 impl Log {
     /// Adds a line that this app wrote; one that begins with `[session] ` tells of the connection. What an upstream wrote
     /// comes through [`Log::drain`], or behind a label of ours. Never waits; what goes over 64 KiB is cut off.
     pub fn line(&self, text: &str) {
+        if self.0.is_removed.load(Ordering::Relaxed) {
+            return;
+        }
         // Before anything looks for secrets in it: an upstream's message may be of 16 MiB.
         let text = self.0.redactor.line(cut_at(text, MAX_LINE));
         let text = visible(&text);
@@ -256,7 +276,7 @@ impl Log {
             log: self.0.clone(),
             done,
         };
-        self.0.writer.queue.send(job).is_ok() && wait.recv_timeout(patience).is_ok()
+        send_within(&self.0.writer.queue, job, patience) && wait.recv_timeout(patience).is_ok()
     }
 
     fn remember(&self, line: &LogLine) {

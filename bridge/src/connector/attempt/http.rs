@@ -29,8 +29,8 @@ use crate::{
     },
 };
 
-/// Requests to one server at once; more wait.
-const MAX_POSTS: usize = 64;
+/// Requests to one server at once: more than there can be callers, so that no cancellation waits behind slow calls.
+const MAX_POSTS: usize = 1024;
 
 /// Contacts the server and greets it.
 ///
