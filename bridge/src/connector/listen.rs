@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::session::Session;
 use crate::snapshot::Era;
 
-/// Before a broken stream is opened again; twice as long after each one that told nothing.
+/// Before a stream that told something is opened again; twice as long for each one in a row that told nothing.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// No pause is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -117,8 +117,7 @@ impl Pace {
         } else {
             self.quiet += 1;
         }
-        let doublings = self.quiet.saturating_sub(1).min(16);
-        let pause = FIRST_PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE);
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.quiet.min(16)).min(LONGEST_PAUSE);
         (self.failures <= MOST_FAILURES).then_some(pause)
     }
 }
@@ -154,11 +153,11 @@ mod tests {
     fn streams_that_tell_nothing_are_opened_ever_more_rarely_however_long_they_stand() {
         let mut pace = Pace::default();
         let (pauses, _) = live(&mut pace, &[(30, false); 9]);
-        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60, 60, 60]);
         let (pauses, _) = live(&mut pace, &[(30, true), (30, false), (30, false)]);
-        assert_eq!(pauses, [1, 1, 2], "one that told something is as good as the first");
+        assert_eq!(pauses, [1, 2, 4], "one that told something is as good as the first");
         let (pauses, _) = live(&mut Pace::default(), &[(1, false); 9]);
-        assert_eq!(pauses, [1, 2, 4, 8, 16], "an upstream that gives none is left alone");
+        assert_eq!(pauses, [2, 4, 8, 16, 32], "an upstream that gives none is left alone");
     }
 
     #[test]
@@ -166,7 +165,7 @@ mod tests {
         for stood in [10, 30, 60] {
             let (pauses, readings) = live(&mut Pace::default(), &[(stood, false); 40]);
             let lasted = pauses.iter().sum::<u64>() + 40 * stood;
-            assert_eq!(readings[0], stood + 1, "the first break may have hidden a change");
+            assert_eq!(readings[0], stood + 2, "the first break may have hidden a change");
             assert!(readings.windows(2).all(|pair| pair[1] - pair[0] >= 600), "{readings:?}");
             assert!(readings.len() as u64 <= 1 + lasted / 600, "{readings:?}");
         }
@@ -175,11 +174,11 @@ mod tests {
     #[test]
     fn what_a_break_may_have_hidden_is_read_while_the_next_stream_stands() {
         let (_, readings) = live(&mut Pace::default(), &[(30, false), (30, false), (9000, false)]);
-        assert_eq!(readings, [31, 631]);
+        assert_eq!(readings, [32, 632]);
         let (_, readings) = live(&mut Pace::default(), &[(30, false), (30, true), (30, false)]);
         assert_eq!(
             readings,
-            [31, 62],
+            [32, 63],
             "one that told something has the next one begin with a reading"
         );
     }

@@ -1,10 +1,10 @@
 //! Streamable HTTP under rmcp's worker, with what the SDK's own client loses or leaves hanging.
 //!
-//! Repairs (each has a test): a greeting has its whole answer in time (see `greeting`); a 400 with an error that names no request is given its request's id, or is taken for a
-//! lost session when it speaks of one, and so is an error that says so in a success, except that a call which was
-//! accepted is never sent again; a busy server's status counts more than the error in its body; a 401 without
-//! `WWW-Authenticate` is still a 401; an event that cannot be read fails its call instead of leaving it to wait; streams are opened again
-//! at a bearable pace. Results travel raw (see `carrier`).
+//! Repairs (each has a test): a greeting has its whole answer in time (see `greeting`); a 400 with an error that names
+//! no request is given its request's id, or is taken for a lost session when it speaks of one, and so is an error that
+//! says so in a success, except that a call which was accepted is never sent again; a busy server's status counts more
+//! than the error in its body; a 401 without `WWW-Authenticate` is still a 401; an event that cannot be read fails its
+//! call instead of leaving it to wait; streams are opened again at a bearable pace. Results travel raw (see `carrier`).
 
 mod answer;
 mod greeting;
@@ -181,8 +181,10 @@ impl StreamableHttpClient for HttpClient {
             () = self.state.over.cancelled() => Err(StreamableHttpError::TransportChannelClosed),
             outcome = in_time(&message, exchange) => outcome,
         };
-        if let (Err(_), Some((id, _))) = (&outcome, &asked) {
-            self.state.messages.forget(id);
+        // A greeting's answer is read by now, whatever it was.
+        let is_over = outcome.is_err() || Greeting::of(&message).is_some();
+        if let Some((id, _)) = asked.filter(|_| is_over) {
+            self.state.messages.forget(&id);
         }
         outcome
     }
