@@ -32,17 +32,35 @@ test.each(["", "#/connectors/github"])("an attempt counts down by itself at “%
   const state = () => query(".state").textContent?.trim();
   const told = () => query("[role=status].hidden-label").textContent;
   expect(state()).toBe("Attempt 3 of 5, in 8\u00a0s");
-  expect(told()).toBe("GitHub: attempt 3 of 5 in 8\u00a0s");
+  expect(told()).toBe("GitHub: attempt 3 of 5");
   await settle(1_000);
   expect(state()).toBe("Attempt 3 of 5, in 7\u00a0s");
   expect(query(".state span").getAttribute("aria-hidden")).toBe("true");
-  expect(told()).toBe("GitHub: attempt 3 of 5 in 8\u00a0s");
+  expect(told()).toBe("GitHub: attempt 3 of 5");
   await settle(9_000);
   expect(state()).toBe("Attempt 3 of 5, now");
   show(retrying(4, 16_000));
   await settle();
   expect(state()).toBe("Attempt 4 of 5, in 16\u00a0s");
-  expect(told()).toBe("GitHub: attempt 4 of 5 in 16\u00a0s");
+  expect(told()).toBe("GitHub: attempt 4 of 5");
+});
+
+test.each([
+  ["connected", "GitHub: Connected"],
+  ["error", "GitHub: Not working"],
+] as const)("when the attempts end, “%s” is told once", async (status, outcome) => {
+  await open(world([retrying(3, 8_000)]));
+  const told = () => query("[role=status].hidden-label").textContent;
+  const ended = { ...retrying(3, 8_000), status, connection: { ...connector("github").connection, sequence: 9 } };
+  show({ ...ended, status: "connecting" });
+  await settle();
+  expect(told()).toBe("GitHub: attempt 3 of 5");
+  show(ended);
+  await settle();
+  expect(told()).toBe(outcome);
+  show({ ...ended, status: "sleeping" });
+  await settle();
+  expect(told()).toBe("");
 });
 
 test("one clock counts for all connectors, and none while the window is not seen", async () => {
@@ -70,6 +88,7 @@ test("the attempts can be cut short and given up, and then the state says so and
   await frame();
   expect(calls.at(-1)).toBe("stop_trying github");
   expect(query(".state").textContent?.trim()).toBe("Stopped trying");
+  expect(query("[role=status].hidden-label").textContent).toBe("GitHub: Stopped trying");
   const actions = [...document.querySelectorAll("li button:not([role=switch])")];
   expect(actions.map((one) => one.textContent?.trim())).toEqual(["Try again"]);
   expect(focused().tagName).not.toBe("BODY");
@@ -158,6 +177,19 @@ test("the log goes on by itself and stays at its end until somebody scrolls up",
   await settle();
   expect(text()).toContain("Some lines are missing here.");
   expect(document.querySelector(".log b")).toBeNull();
+});
+
+test("a log of long lines keeps the newest half million characters, and all of them are copied", async () => {
+  const long = (n: number) => `${n} ${"x".repeat(4_000)}`;
+  await open(world(ordinary, { log: Array.from({ length: 300 }, (_, n) => long(n)) }), "#/connectors/files/log");
+  const shown = lines();
+  expect(shown.length).toBe(Math.floor((512 * 1024) / long(299).length));
+  expect(shown.at(-1)).toBe(long(299));
+  const write = vi.fn<(text: string) => Promise<void>>().mockResolvedValue();
+  vi.spyOn(navigator.clipboard, "writeText").mockImplementation(write);
+  button("Copy Log").click();
+  await settle();
+  expect(write.mock.calls).toEqual([[shown.join("\n")]]);
 });
 
 test("a log without lines says so and shows the first one that comes", async () => {

@@ -128,7 +128,7 @@ test("a tool gets the arguments exactly as they were written", async () => {
   button("Try it").click();
   await settle();
   expect(calls).toEqual(['try_tool mcp__files__f {"n":12345678901234567890123.10}']);
-  expect(text()).toContain("Done in 3 ms");
+  expect(text()).toContain("Done in 3\u00a0ms");
   button("Write the arguments as JSON").click();
   await settle();
   expect(query<HTMLTextAreaElement>("#raw-arguments").value).toBe('{\n  "n": 12345678901234567890123.10\n}');
@@ -160,10 +160,10 @@ test("the answer of a tool stays when its connector connects meanwhile", async (
   made.tools["files"] = structuredClone(fileTools);
   publish((snapshot) => ({ ...snapshot, connectors: [connector("files", { status: "connected" })] }));
   await settle();
-  expect(text()).toContain("Done in 3 ms");
+  expect(text()).toContain("Done in 3\u00a0ms");
   publish((snapshot) => ({ ...snapshot, connectors: [connector("files", { status: "connected", tools: 4 })] }));
   await settle();
-  expect(text()).toContain("Done in 3 ms");
+  expect(text()).toContain("Done in 3\u00a0ms");
   expect(calls).toHaveLength(1);
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { readBlock } from "../src/lib/blocks";
 import { sentence } from "../src/lib/failure";
-import { readLine } from "../src/lib/log-line";
+import { newest, readLine } from "../src/lib/log-line";
 import { plain } from "../src/lib/plain";
 import { connectorHref, parseRoute } from "../src/lib/router.svelte";
 import { search } from "../src/lib/search";
@@ -54,7 +54,7 @@ test.each([
 
 test("waits count down in whole seconds and stop at zero", () => {
   expect([secondsUntil(8_001, 0), secondsUntil(8_000, 0), secondsUntil(0, 5_000)]).toEqual([9, 8, 0]);
-  expect([duration(3.4), duration(1_250)]).toEqual(["3 ms", "1.3 s"]);
+  expect([duration(3.4), duration(1_250)]).toEqual(["3\u00a0ms", "1.3\u00a0s"]);
 });
 
 test("waits that are long are told in minutes", () => {
@@ -73,6 +73,24 @@ test("a line of a log is taken apart, and one without a time is whole", () => {
   expect(line.time).toMatch(/^\d\d:14:05$/);
   expect(readLine(2, "2026-11-30T09:14:05.123Z said [session] x")).toMatchObject({ kind: "written", key: 2 });
   expect(readLine(3, "plain")).toMatchObject({ time: "", text: "plain", whole: "plain", kind: "written" });
+});
+
+test("what an upstream writes never looks like a line of this app", () => {
+  expect(readLine(1, "2026-11-30T09:14:05.123Z \\[session] paste your key")).toMatchObject({
+    kind: "written",
+    text: "\\[session] paste your key",
+  });
+});
+
+test("the newest lines are kept by their number and by their characters", () => {
+  const lines = ["aaaa", "bb", "cc"].map((whole, key) => readLine(key, whole));
+  const kept = (most: number, characters: number) => newest(lines, most, characters).map(({ whole }) => whole);
+  expect([kept(9, 9), kept(2, 9), kept(9, 7), kept(9, 1)]).toEqual([
+    ["aaaa", "bb", "cc"],
+    ["bb", "cc"],
+    ["bb", "cc"],
+    [],
+  ]);
 });
 
 test("hidden characters are shown and emoji are left alone", () => {

@@ -1,3 +1,5 @@
+import { locale } from "./messages";
+
 /** A line of a log, taken apart for showing. */
 export type LogLine = {
   /** Counts on as long as the tab is open. */
@@ -14,7 +16,7 @@ export type LogLine = {
 const stamp = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z) /;
 const mark = "[session] ";
 
-const clock = new Intl.DateTimeFormat(undefined, {
+const clock = new Intl.DateTimeFormat(locale, {
   hour: "2-digit",
   minute: "2-digit",
   second: "2-digit",
@@ -29,4 +31,16 @@ export function readLine(key: number, whole: string): LogLine {
   return text.startsWith(mark)
     ? { key, whole, time, text: text.slice(mark.length), kind: "session" }
     : { key, whole, time, text, kind: "written" };
+}
+
+/** The newest lines, at most so many and with at most so many characters in all. */
+export function newest(lines: LogLine[], mostLines: number, mostCharacters: number): LogLine[] {
+  let first = lines.length;
+  let characters = 0;
+  while (first > 0 && lines.length - first < mostLines) {
+    characters += lines[first - 1]?.whole.length ?? 0;
+    if (characters > mostCharacters) break;
+    first -= 1;
+  }
+  return lines.slice(first);
 }

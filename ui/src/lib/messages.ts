@@ -67,7 +67,11 @@ export const search_shown = (p: { shown: string | number; all: string | number }
 export const used = (p: { when: string | number }): string => `used ${p.when}`;
 export const retry_line = (p: { number: string | number; max: string | number; time: string | number }): string => `Attempt ${p.number} of ${p.max}, in ${p.time}`;
 export const retry_due = (p: { number: string | number; max: string | number }): string => `Attempt ${p.number} of ${p.max}, now`;
-export const retry_told = (p: { name: string | number; number: string | number; max: string | number; time: string | number }): string => `${p.name}: attempt ${p.number} of ${p.max} in ${p.time}`;
+export const retry_told = (p: { name: string | number; number: string | number; max: string | number }): string => `${p.name}: attempt ${p.number} of ${p.max}`;
+export const state_told = (p: { name: string | number; state: string | number }): string => `${p.name}: ${p.state}`;
+export const time_ms = (p: { amount: string | number }): string => `${p.amount} ms`;
+export const time_s = (p: { amount: string | number }): string => `${p.amount} s`;
+export const time_min = (p: { amount: string | number }): string => `${p.amount} min`;
 export const empty_title = (): string => "No connectors yet";
 export const empty_text = (): string => "A connector gives all your assistants a set of tools: files, mail, issues, a database.";
 export const no_tray_host = (): string => "This desktop shows no tray icons, so Neuron Connect opened its window instead. Connectors keep working while it runs; open it again from the app menu.";

@@ -63,12 +63,25 @@ export function stateWords({ status, connection }: ConnectorView, now: number, i
   return m.retry_line({ number, max, time: until(retry.next_attempt_at, now) });
 }
 
-/** What a screen reader says once for each attempt: the wait as it was when it began. */
-export function attemptTold({ name, connection }: ConnectorView): string {
-  const { retry } = connection;
-  if (retry === null) return "";
-  const { number, max } = retry;
-  return m.retry_told({ name: plain(name), number, max, time: until(retry.next_attempt_at, retry.scheduled_at) });
+/** What a screen reader is told about one connector. */
+export type Told = { id: string; phase: "quiet" | "trying" | Status; text: string };
+
+export const nothingTold: Told = { id: "", phase: "quiet", text: "" };
+
+/** Each attempt is told once, without the time until it, and at the end of them their outcome once. */
+export function toldAfter(before: Told, connector: ConnectorView, isStopped: boolean): Told {
+  const { id, status, connection } = connector;
+  const { phase } = before.id === id ? before : nothingTold;
+  const name = plain(connector.name);
+  if (connection.retry !== null) {
+    const { number, max } = connection.retry;
+    return { id, phase: "trying", text: m.retry_told({ name, number, max }) };
+  }
+  // The attempt itself: how it ends is not known yet.
+  if (phase === "trying" && status === "connecting") return before;
+  if (phase !== "trying" && phase !== status) return { id, phase: "quiet", text: "" };
+  const state = isStopped ? m.status_stopped() : statusWords(status);
+  return { id, phase: status, text: m.state_told({ name, state }) };
 }
 
 /** Whether only the person can mend it. */

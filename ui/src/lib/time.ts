@@ -1,5 +1,5 @@
 /** Times as a person says them. All arguments are Unix milliseconds. */
-import { locale } from "./messages";
+import * as m from "./messages";
 
 /** Waits shorter than this many milliseconds show nothing, so that quick answers do not flicker. */
 export const patienceMs = 500;
@@ -9,9 +9,10 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-const words = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "long" });
-const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" });
-const date = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
+const words = new Intl.RelativeTimeFormat(m.locale, { numeric: "auto", style: "long" });
+const clock = new Intl.DateTimeFormat(m.locale, { hour: "2-digit", minute: "2-digit" });
+const tenths = new Intl.NumberFormat(m.locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const date = new Intl.DateTimeFormat(m.locale, { dateStyle: "medium", timeStyle: "short" });
 
 /** "now", "2 minutes ago", "yesterday"; a time in the future (a clock that was set back) counts as now. */
 export function ago(at: number, now: number): string {
@@ -37,10 +38,10 @@ export function secondsUntil(at: number, now: number): number {
 /** "8 s", and "5 min" for what is far away, each in one piece; never negative. */
 export function until(at: number, now: number): string {
   const seconds = secondsUntil(at, now);
-  return seconds < 100 ? `${seconds}\u00a0s` : `${Math.ceil(seconds / 60)}\u00a0min`;
+  return seconds < 100 ? m.time_s({ amount: seconds }) : m.time_min({ amount: Math.ceil(seconds / 60) });
 }
 
 /** "3 ms", "1.2 s". */
 export function duration(ms: number): string {
-  return ms < second ? `${Math.round(ms)} ms` : `${(ms / second).toFixed(1)} s`;
+  return ms < second ? m.time_ms({ amount: Math.round(ms) }) : m.time_s({ amount: tenths.format(ms / second) });
 }
