@@ -9,6 +9,7 @@ use std::{
 use neuron_bridge::{
     bridge::{BridgeHandle, CallRequest, Caller, LogQuery},
     catalog::paste::{self, Paste},
+    connector::log::TAIL_LINES,
     error::{ApiError, Code},
     ids::{ConnectorId, ToolName},
     settings::{Settings, Theme},
@@ -31,8 +32,6 @@ type Answer<T> = Result<T, ApiError>;
 
 /// Longest pasted text, entry or input that is looked at, in bytes.
 const MAX_TEXT: usize = 1024 * 1024;
-/// Most log lines given at once.
-const MAX_LOG_LINES: usize = 10_000;
 /// How long a wait for a log line lasts before the window asks again, so that none outlives a page that was reloaded.
 const LOG_WAIT: Duration = Duration::from_secs(30);
 
@@ -197,7 +196,7 @@ async fn log_tail(
     let after = after.map(|after| after.parse()).transpose();
     let query = LogQuery {
         after: after.map_err(|_| ApiError::bad_request("This is no place in a log."))?,
-        lines: lines.min(MAX_LOG_LINES),
+        lines: lines.min(TAIL_LINES),
         wait: LOG_WAIT,
     };
     let mut running = waits.begin(ticket)?;

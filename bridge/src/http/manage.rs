@@ -11,7 +11,13 @@ use super::{
     routes::Routes,
     servers::Server,
 };
-use crate::{bridge::Caller, config::AutoApprove, error::ApiError, ids::ConnectorId, snapshot::ConnectorView};
+use crate::{
+    bridge::Caller,
+    config::AutoApprove,
+    error::ApiError,
+    ids::ConnectorId,
+    snapshot::{ConnectorView, Status},
+};
 
 /// `{"ok":true}`
 #[derive(Serialize)]
@@ -28,6 +34,9 @@ struct Outcome<'a> {
     /// Whether an attempt that was waited for completed its discovery; absent where none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     verified: Option<bool>,
+    /// Whether attempts were ended, where that was asked for: there may have been none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<bool>,
 }
 
 impl<'a> Outcome<'a> {
@@ -36,6 +45,7 @@ impl<'a> Outcome<'a> {
             ok: true,
             server: Server::for_caller(&Caller::Owner, view),
             verified,
+            stopped: None,
         }
     }
 }
@@ -141,6 +151,13 @@ pub(super) async fn stop_trying<A: Api>(
     _: Owner,
     Json(body): Json<IdBody>,
 ) -> Result<Response, Refused> {
+    let snapshot = routes.api.snapshot();
+    let before = snapshot.connectors.iter().find(|view| view.id == body.id);
     let view = routes.api.stop_trying(existing_id(&body.id)?).await?;
-    Ok(respond::json(&Outcome::of(&view, None)))
+    // Where nothing was under way, the connector enters no new state.
+    let is_new = before.is_none_or(|before| before.connection.sequence != view.connection.sequence);
+    Ok(respond::json(&Outcome {
+        stopped: Some(is_new && view.status == Status::Error),
+        ..Outcome::of(&view, None)
+    }))
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     bridge::{Caller, LogQuery},
-    connector::log::Cursor,
+    connector::log::{Cursor, TAIL_LINES},
     error::{Action, ApiError, Code},
     snapshot::{
         ApiView, AuthView, ConnectionView, ConnectorDetail, ConnectorView, Notice, RejectedTool, Status, ToolView,
@@ -165,9 +165,8 @@ fn tools(detail: &ConnectorDetail) -> Vec<Tool<'_>> {
         .collect()
 }
 
-/// Lines of a log in one answer, unless asked otherwise, and at most.
+/// Lines of a log in one answer, unless asked otherwise; more than are kept there cannot be.
 const DEFAULT_LINES: usize = 200;
-const MOST_LINES: usize = 10_000;
 /// A longer wait would look like an answer that never comes.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
@@ -200,7 +199,7 @@ impl LogParams {
         }
         Ok(LogQuery {
             after,
-            lines: self.lines.unwrap_or(DEFAULT_LINES).min(MOST_LINES),
+            lines: self.lines.unwrap_or(DEFAULT_LINES).min(TAIL_LINES),
             wait,
         })
     }

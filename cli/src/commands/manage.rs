@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Context, status};
 use crate::{
@@ -58,14 +58,45 @@ pub(super) async fn reconnect(context: &Context, id: &str) -> Result<(), Failure
 pub(super) async fn stop_trying(context: &Context, id: &str) -> Result<(), Failure> {
     let body = json!({ "id": id }).to_string();
     let answer = context.client()?.post("/mcp/servers/stop-trying", body).await?.ok()?;
-    context.show(&answer, || {
-        let server = &answer["server"];
-        match server["status"].as_str() {
-            Some(status @ ("connected" | "sleeping" | "disabled")) => {
-                format!("Nothing was being tried: {id} is {status}.")
-            }
-            _ => harmless(format!("Stopped trying to connect {id}. {}", status::note(server)).trim_end()),
-        }
-    });
+    context.show(&answer, || harmless(&stopped(id, &answer)));
     Ok(())
+}
+
+/// What became of it: there may have been nothing to stop.
+fn stopped(id: &str, answer: &Value) -> String {
+    let server = &answer["server"];
+    let note = status::note(server);
+    let told = if answer["stopped"] == true {
+        format!("Stopped trying to connect {id}. {note}")
+    } else {
+        let standing = match server["status"].as_str() {
+            Some("error") => "not working",
+            Some("needs_sign_in") => "waiting for a sign-in",
+            Some("needs_secret") => "waiting for a key",
+            Some("invalid") => "set aside for a mistake in its entry",
+            Some(status) => status,
+            None => "not known here",
+        };
+        format!("Nothing was being tried: {id} is {standing}. {note}")
+    };
+    told.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_attempts_that_were_ended_are_told_as_stopped() {
+        let answer =
+            |stopped: bool, status: &str| json!({"ok": true, "stopped": stopped, "server": {"status": status}});
+        assert_eq!(stopped("x", &answer(true, "error")), "Stopped trying to connect x.");
+        for (status, told) in [
+            ("error", "Nothing was being tried: x is not working."),
+            ("needs_sign_in", "Nothing was being tried: x is waiting for a sign-in."),
+            ("connected", "Nothing was being tried: x is connected."),
+        ] {
+            assert_eq!(stopped("x", &answer(false, status)), told);
+        }
+    }
 }

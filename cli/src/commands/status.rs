@@ -70,12 +70,19 @@ pub(super) fn note(server: &Value) -> String {
     }
 }
 
+/// Waits from here on are told in minutes, as the window does.
+const LONGEST_IN_SECONDS: u128 = 100;
+
 /// The attempt that is scheduled next. `now` since 1970.
 fn attempt(server: &Value, now: Duration) -> Option<String> {
     let retry = &server["connection"]["retry"];
     let at = Duration::from_millis(retry["next_attempt_at"].as_u64()?);
-    let left = at.saturating_sub(now).as_millis().div_ceil(1000);
-    Some(format!("attempt {} of {}, in {left} s", retry["number"], retry["max"]))
+    let when = match at.saturating_sub(now).as_millis().div_ceil(1000) {
+        0 => "now".to_owned(),
+        left if left < LONGEST_IN_SECONDS => format!("in {left} s"),
+        left => format!("in {} min", left.div_ceil(60)),
+    };
+    Some(format!("attempt {} of {}, {when}", retry["number"], retry["max"]))
 }
 
 fn standing(server: &Value) -> String {
@@ -143,12 +150,14 @@ mod tests {
         let server = json!({"id": "x", "error": "It failed.", "connection": {"retry": retry}});
         for (now, shown) in [
             (100_000, "attempt 3 of 5, in 8 s"),
-            (107_001, "attempt 3 of 5, in 0 s"),
-            (200_000, "attempt 3 of 5, in 0 s"),
+            (8_001, "attempt 3 of 5, in 99 s"),
+            (7_001, "attempt 3 of 5, in 2 min"),
+            (107_001, "attempt 3 of 5, now"),
+            (200_000, "attempt 3 of 5, now"),
         ] {
             assert_eq!(attempt(&server, Duration::from_millis(now)).unwrap(), shown);
         }
-        assert!(note(&server).ends_with(" s · It failed."), "{}", note(&server));
+        assert_eq!(note(&server), "attempt 3 of 5, now · It failed.");
         assert_eq!(attempt(&json!({"connection": {"retry": null}}), Duration::ZERO), None);
         let connecting = json!({"id": "x", "progress": "Still installing…", "connection": {"retry": null}});
         assert_eq!(note(&connecting), "Still installing…");

@@ -363,6 +363,7 @@ async fn the_owner_changes_connectors_and_gets_the_promised_answers() {
         (&Value::Bool(true), &Value::from("files"))
     );
     assert!(stopped.get("verified").is_none(), "{stopped}");
+    assert_eq!(stopped["stopped"], false, "nothing was under way: {stopped}");
     assert_eq!(server.api.take_done(), ["stop_trying files"]);
     server.stop().await;
 }
