@@ -340,12 +340,20 @@ fn logs_are_shown_and_followed_line_by_line() {
 
 #[test]
 fn trying_is_stopped_and_what_stands_is_told() {
-    for (server, says) in [
+    let failed = json!({"id": "t", "status": "error", "error": "Nobody there.", "action": "reconnect"});
+    for (stopped, server, says) in [
         (
-            json!({"id": "t", "status": "error", "error": "Nobody there.", "action": "reconnect"}),
+            false,
+            failed.clone(),
+            "Nothing was being tried: t is not working. Nobody there. (try again: neuron-connectd reconnect t)",
+        ),
+        (
+            true,
+            failed,
             "Stopped trying to connect t. Nobody there. (try again: neuron-connectd reconnect t)",
         ),
         (
+            false,
             json!({"id": "t", "status": "connected"}),
             "Nothing was being tried: t is connected.",
         ),
@@ -353,7 +361,7 @@ fn trying_is_stopped_and_what_stands_is_told() {
         let bridge = Bridge::answering(&[(
             "POST /mcp/servers/stop-trying",
             200,
-            json!({"ok": true, "server": server}),
+            json!({"ok": true, "server": server, "stopped": stopped}),
         )]);
         let ran = bridge.run(&["stop-trying", "t"]);
         ran.ends(0);

@@ -149,16 +149,25 @@ fn assignments(text: &str, found: &mut Vec<Range<usize>>) {
     }
 }
 
+/// Each match and the name in it. What comes after a name is looked at again, as it may come before the next one: the
+/// space in `--verbose --token x`.
+fn named<'t>(pattern: &Regex, text: &'t str) -> impl Iterator<Item = (Range<usize>, &'t str)> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let captures = pattern.captures_at(text, from)?;
+        let (all, name) = (captures.get(0)?, captures.get(1)?);
+        from = name.end();
+        Some((all.range(), name.as_str()))
+    })
+}
+
 fn pairs(text: &str, found: &mut Vec<Range<usize>>) {
     let mut done = 0;
-    for captures in PAIRED.captures_iter(text) {
-        let (Some(all), Some(name)) = (captures.get(0), captures.get(1)) else {
-            continue;
-        };
-        if all.start() < done || !name::is_secret(name.as_str()) {
+    for (all, name) in named(&PAIRED, text) {
+        if all.start < done || !name::is_secret(name) {
             continue;
         }
-        let (start, _) = value::inside(text, all.end());
+        let (start, _) = value::inside(text, all.end);
         // Only what is quoted is the other half of a pair.
         if value::opening(&text[start..]).is_none() {
             continue;
@@ -166,9 +175,7 @@ fn pairs(text: &str, found: &mut Vec<Range<usize>>) {
         let is_secret = |range: &Range<usize>| {
             let value = &text[range.clone()];
             // Names follow each other in lists of headers and of what is required.
-            range.len() > LONGEST_ORDINARY
-                || is_mixed(value)
-                || (name::is_header(name.as_str()) && value.contains([' ', '=']))
+            range.len() > LONGEST_ORDINARY || is_mixed(value) || (name::is_header(name) && value.contains([' ', '=']))
         };
         if let Some(range) = value::at(text, start, End::Space).filter(is_secret) {
             done = range.end;
@@ -196,20 +203,17 @@ fn elements(text: &str, found: &mut Vec<Range<usize>>) {
 
 fn options(text: &str, found: &mut Vec<Range<usize>>) {
     let mut done = 0;
-    for captures in OPTION.captures_iter(text) {
-        let (Some(all), Some(name)) = (captures.get(0), captures.get(1)) else {
-            continue;
-        };
+    for (all, name) in named(&OPTION, text) {
         // Another option or an assignment is told by its beginning, before its end is looked for.
-        let is_value = !text[all.end()..].starts_with(['-', '=']);
-        if all.start() < done || !is_value || !name::is_secret(name.as_str()) {
+        let is_value = !text[all.end..].starts_with(['-', '=']);
+        if all.start < done || !is_value || !name::is_secret(name) {
             continue;
         }
         let is_secret = |range: &Range<usize>| {
             let value = &text[range.clone()];
             !PROSE.contains(&value.trim_end_matches(['.', ':'])) && !value.starts_with(['-', '='])
         };
-        if let Some(range) = value::at(text, all.end(), End::Space).filter(is_secret) {
+        if let Some(range) = value::at(text, all.end, End::Space).filter(is_secret) {
             done = range.end;
             found.push(range);
         }
