@@ -1,6 +1,12 @@
 //! Results of every kind and size, as callers get them.
 
-use neuron_tests::{daemon::Daemon, fake::Fake, home::Home, http::Connection};
+use neuron_tests::{
+    daemon::Daemon,
+    fake::Fake,
+    home::Home,
+    http::{Answer, Connection},
+    process,
+};
 use serde_json::{Value, json};
 
 fn serving() -> Daemon {
@@ -14,6 +20,21 @@ fn serving() -> Daemon {
 
 fn call(bridge: &Daemon, tool: &str) -> Value {
     bridge.call(&format!("mcp__fake__{tool}"), &json!({})).ok()
+}
+
+/// A bridge with an upstream that offers resources and prompts.
+fn offering() -> Daemon {
+    let bridge = Daemon::serving(
+        Home::new(),
+        [("fake", Fake::new("ok").option("offers", "standard").entry())],
+    );
+    bridge.wait_for_tool("mcp__fake__echo");
+    bridge
+}
+
+fn prompt(bridge: &Daemon, name: &str) -> Answer {
+    let body = json!({"server": "fake", "name": name, "arguments": {}});
+    bridge.owner_post("/mcp/prompts/get", &body)
 }
 
 fn chars(value: &Value) -> usize {
@@ -110,6 +131,58 @@ fn a_failed_tool_is_no_success_anywhere() {
         "connected",
         "one failed call is no fault of the connector"
     );
+}
+
+#[test]
+fn an_answer_of_millions_of_values_costs_little_memory_and_can_be_read_whole() {
+    let bridge = serving();
+    let before = process::peak_memory(bridge.pid());
+    let mut id = String::new();
+    for place in ["block", "structured", "content"] {
+        let answer = bridge.call("mcp__fake__zeros", &json!({ "where": place })).ok();
+        assert_eq!(answer["truncated"], true, "{place}");
+        assert!(answer["content"].as_array().unwrap().len() <= 1_000, "{place}");
+        id = answer["result_id"].as_str().unwrap().to_owned();
+    }
+    let after = process::peak_memory(bridge.pid());
+    assert!(after < before + 200.0, "from {before} to {after} MB");
+    let total = bridge.get(&format!("/mcp/results/{id}?limit=1")).ok()["total"].as_u64();
+    assert!(total > Some(15 << 20), "{total:?}");
+}
+
+#[test]
+fn a_long_description_is_cut_and_its_rest_can_be_read() {
+    let bridge = offering();
+    let answer = prompt(&bridge, "described").ok();
+    assert_eq!(answer["description"].as_str().unwrap().chars().count(), 2_000);
+    assert_eq!(answer["truncated"], true);
+    let path = format!("/mcp/results/{}", answer["result_id"].as_str().unwrap());
+    let whole = bridge.owner_get(&format!("{path}?limit=100000")).ok();
+    assert!(whole["text"].as_str().unwrap().contains(&"d".repeat(3_000)), "{whole}");
+}
+
+#[test]
+fn contents_and_messages_without_number_cost_little_memory() {
+    let bridge = offering();
+    let mut resource = json!({"server": "fake", "uri": "fake://zeros"});
+    let before = process::peak_memory(bridge.pid());
+    for (answer, member) in [
+        (bridge.owner_post("/mcp/resources/read", &resource), "contents"),
+        (prompt(&bridge, "zeros"), "messages"),
+    ] {
+        let answer = answer.ok();
+        assert_eq!(
+            (answer[member].as_array().unwrap().len(), &answer["truncated"]),
+            (1_000, &json!(true))
+        );
+        assert!(answer["result_id"].is_string());
+    }
+    resource["save"] = json!(true);
+    bridge
+        .owner_post("/mcp/resources/read", &resource)
+        .refused(400, "bad_request");
+    let after = process::peak_memory(bridge.pid());
+    assert!(after < before + 200.0, "from {before} to {after} MB");
 }
 
 #[test]

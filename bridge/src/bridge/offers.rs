@@ -19,9 +19,6 @@ use crate::{
     tools::{Message, One, OneContent, Undecodable, one_content, shape_contents, shape_prompt},
 };
 
-/// Most URIs that a refusal names.
-const NAMED_URIS: usize = 10;
-
 /// JSON-RPC and MCP codes that say what is not there.
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
@@ -166,7 +163,7 @@ impl BridgeHandle {
         let saving = tokio::task::spawn_blocking(move || {
             let one = match one_content(&raw).map_err(SaveFault::Unreadable)? {
                 OneContent::One(one) => one,
-                OneContent::Several(uris) => return Err(SaveFault::Several(uris)),
+                OneContent::Several { count, uris } => return Err(SaveFault::Several { count, uris }),
             };
             let content = match &one {
                 One::Text(text) => Content::Text(text),
@@ -283,7 +280,11 @@ enum Asked {
 /// Why a resource that was read is not in a file.
 enum SaveFault {
     Unreadable(Undecodable),
-    Several(Vec<String>),
+    /// Only the first ones are named.
+    Several {
+        count: usize,
+        uris: Vec<String>,
+    },
     Store(ResultError),
 }
 
@@ -311,12 +312,11 @@ impl Asked {
     fn not_saved(&self, server: &ConnectorId, fault: &SaveFault) -> ApiError {
         match fault {
             SaveFault::Unreadable(error) => self.unreadable(server, error),
-            SaveFault::Several(uris) => {
-                let named: Vec<_> = uris.iter().take(NAMED_URIS).map(|uri| super::shown(uri)).collect();
-                let more = if uris.len() > NAMED_URIS { ", …" } else { "" };
+            SaveFault::Several { count, uris } => {
+                let named: Vec<_> = uris.iter().map(|uri| super::shown(uri)).collect();
+                let more = if *count > uris.len() { ", …" } else { "" };
                 ApiError::bad_request(format!(
-                    "There are {} contents in {} of {server}, and one file holds one: save each by its own URI ({}{more}), or read them without \"save\".",
-                    uris.len(),
+                    "There are {count} contents in {} of {server}, and one file holds one: save each by its own URI ({}{more}), or read them without \"save\".",
                     self.shown(),
                     named.join(", "),
                 ))

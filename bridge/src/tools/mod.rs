@@ -2,6 +2,7 @@
 
 mod list;
 mod name;
+pub(crate) mod open;
 mod parse;
 pub mod pattern;
 mod result;

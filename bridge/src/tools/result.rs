@@ -11,15 +11,17 @@
 //!
 //! Anything else becomes `{"type":"unknown","text":"<one sentence>","original"?: <as received, if small>}`.
 //! Text is cut in the middle, between two characters; base64 and structured content are whole or absent. What a
-//! resource or a prompt gives (`offered`) is made of the same blocks within the same limits.
+//! resource or a prompt gives (`offered`) is made of the same blocks within the same limits. What is not passed on is never
+//! parsed: as values it could be two hundred times as large as its text.
 
 mod block;
 mod cut;
 mod offered;
 
-use serde_json::{Map, Value};
+use serde_json::{Value, value::RawValue};
 
-use block::{Block, Cutter};
+use super::open::{self, Ends, Kind, Place};
+use block::{Block, Cutter, Reader, Source};
 pub use offered::{Message, One, OneContent, ShapedContents, ShapedPrompt, one_content, shape_contents, shape_prompt};
 
 /// Longest `error`, in characters.
@@ -37,8 +39,10 @@ pub struct Limits {
     pub media_bytes: usize,
     /// Bytes of one block besides its text or base64.
     pub block_bytes: usize,
-    /// Blocks.
+    /// Blocks; also messages of a prompt, those without a block included.
     pub blocks: usize,
+    /// Values in all blocks together, keys included: each may take two hundred bytes of memory and one of the answer.
+    pub values: usize,
 }
 
 impl Default for Limits {
@@ -48,6 +52,7 @@ impl Default for Limits {
             media_bytes: 5 * 1024 * 1024,
             block_bytes: 64 * 1024,
             blocks: 1_000,
+            values: 100_000,
         }
     }
 }
@@ -93,34 +98,46 @@ pub enum Undecodable {
 /// # Errors
 /// [`Undecodable`] when the text is no JSON object, or its `content` no list.
 pub fn shape(raw: &str, limits: &Limits, result_id: Option<&str>) -> Result<Shaped, Undecodable> {
-    let result: Value = serde_json::from_str(raw).map_err(|err| Undecodable::NotJson(err.to_string()))?;
-    let Value::Object(mut result) = result else {
-        return Err(Undecodable::NotAnObject(super::schema::kind(&result)));
-    };
-    let ok = !is_error(&result);
-    let mut blocks: Vec<Block> = content_of(&mut result)?
-        .into_iter()
-        .map(|block| Block::read(block, limits))
-        .collect();
-    let structured = result.remove("structuredContent").filter(|value| !value.is_null());
+    let [content, structured, failed] =
+        open::members(raw, ["content", "structuredContent", "isError"]).map_err(|error| no_object(raw, &error))?;
+    let ok = !failed.is_some_and(is_error);
+    let mut sources = Ends::new(limits.blocks);
+    each_block(content, |source| sources.push(source)).map_err(|kind| Undecodable::ContentNotAList(kind.words()))?;
+    let mut reader = Reader::new(limits);
+    let (mut blocks, mut left_out) = (Vec::new(), None);
+    for place in sources.into_places() {
+        blocks.push(match place {
+            Place::Kept(source) => reader.read(source),
+            Place::LeftOut(count, _) => {
+                left_out = Some(count);
+                Block::left_out(count)
+            }
+        });
+    }
+    let structured = structured
+        .filter(|value| Kind::of(value) != Kind::Null)
+        .map(|value| Structured::read(value, limits.text_chars));
 
     let room = Room::of(&blocks, structured.as_ref(), raw.len(), limits.text_chars);
     let whole_text = model_text(&blocks, structured.as_ref(), room.structured_fits);
-    let too_many = blocks.len() > limits.blocks;
-    let only_text_is_cut = room.structured_fits && !too_many && !blocks.iter().any(Block::is_incomplete);
+    let only_text_is_cut = room.structured_fits && !blocks.iter().any(Block::is_incomplete);
     let cutter = Cutter {
         result_id,
         form: if only_text_is_cut { "as text" } else { "as JSON" },
     };
-    let text = if room.structured_fits {
-        cutter.cut(&whole_text, room.text_chars)
-    } else {
-        cutter.cut_with(&whole_text, "The structured content is left out here.", room.text_chars)
+    // A text that is the structured content itself stays as it is.
+    let left_out = left_out.filter(|_| structured.is_none() || blocks.iter().any(|block| block.text().is_some()));
+    let missing = match (room.structured_fits, left_out) {
+        (true, None) => None,
+        (true, Some(count)) => Some(format!("{count} blocks are left out here.")),
+        (false, None) => Some("The structured content is left out here.".to_owned()),
+        (false, Some(count)) => Some(format!("The structured content and {count} blocks are left out here.")),
+    };
+    let text = match missing {
+        None => cutter.cut(&whole_text, room.text_chars),
+        Some(missing) => cutter.cut_with(&whole_text, &missing, room.text_chars),
     };
     let text = text.into_owned();
-    if too_many {
-        block::drop_middle(&mut blocks, limits.blocks);
-    }
     let content_is_cut = block::cut_texts(&mut blocks, room.text_chars, &cutter);
 
     let truncated = !only_text_is_cut || content_is_cut || text != whole_text;
@@ -138,11 +155,28 @@ pub fn shape(raw: &str, limits: &Limits, result_id: Option<&str>) -> Result<Shap
         ok,
         content: blocks.into_iter().map(|block| block.into_json(&cutter)).collect(),
         text,
-        structured: structured.filter(|_| room.structured_fits),
+        structured: structured.and_then(|structured| structured.value.filter(|_| room.structured_fits)),
         error,
         truncated,
         full,
     })
+}
+
+/// A result's structured content.
+struct Structured<'a> {
+    raw: &'a RawValue,
+    /// As compact JSON.
+    chars: usize,
+    /// Absent where it is longer than any answer shows, or nested too deep.
+    value: Option<Value>,
+}
+
+impl<'a> Structured<'a> {
+    fn read(raw: &'a RawValue, limit: usize) -> Self {
+        let chars = open::json_chars(raw);
+        let value = (chars <= limit).then(|| serde_json::from_str(raw.get()).ok()).flatten();
+        Self { raw, chars, value }
+    }
 }
 
 /// How a result's text and its structured content share the limit.
@@ -154,7 +188,7 @@ struct Room {
 
 impl Room {
     /// The structured content has its place when both fit, or when it takes no more than half.
-    fn of(blocks: &[Block], structured: Option<&Value>, raw_bytes: usize, limit: usize) -> Self {
+    fn of(blocks: &[Block], structured: Option<&Structured<'_>>, raw_bytes: usize, limit: usize) -> Self {
         let all = Self {
             structured_fits: true,
             text_chars: limit,
@@ -162,11 +196,16 @@ impl Room {
         let Some(structured) = structured else {
             return all;
         };
+        if structured.value.is_none() {
+            return Self {
+                structured_fits: false,
+                ..all
+            };
+        }
         // Everything in a result is at most as long as the text it was read from.
         if raw_bytes <= limit {
             return all;
         }
-        let structured = structured.to_string().chars().count();
         let texts: usize = blocks
             .iter()
             .filter_map(Block::text)
@@ -174,54 +213,69 @@ impl Room {
             .sum();
         // Without another text the structured content is the text, and counts once.
         if texts == 0 {
-            return Self {
-                structured_fits: structured <= limit,
-                ..all
-            };
+            return all;
         }
-        if texts + structured > limit && structured > limit / 2 {
+        if texts + structured.chars > limit && structured.chars > limit / 2 {
             return Self {
                 structured_fits: false,
                 ..all
             };
         }
         Self {
-            text_chars: limit - structured,
+            text_chars: limit - structured.chars,
             ..all
         }
     }
 }
 
-fn is_error(result: &Map<String, Value>) -> bool {
-    match result.get("isError") {
-        Some(Value::Bool(failed)) => *failed,
-        Some(Value::String(failed)) => failed.eq_ignore_ascii_case("true"),
-        Some(Value::Number(failed)) => failed.as_f64() != Some(0.0),
-        None | Some(Value::Null | Value::Array(_) | Value::Object(_)) => false,
+fn is_error(failed: &RawValue) -> bool {
+    match Kind::of(failed) {
+        Kind::Bool => failed.get() == "true",
+        Kind::Text => open::text(failed).is_some_and(|failed| failed.eq_ignore_ascii_case("true")),
+        Kind::Number => failed.get().parse() != Ok(0.0),
+        Kind::Null | Kind::List | Kind::Object => false,
     }
 }
 
-/// A single block or a bare text instead of a list is understood, as servers written by hand send them.
-fn content_of(result: &mut Map<String, Value>) -> Result<Vec<Value>, Undecodable> {
-    match result.remove("content") {
-        None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(blocks)) => Ok(blocks),
-        Some(text @ Value::String(_)) => Ok(vec![serde_json::json!({"type": "text", "text": text})]),
-        Some(block @ Value::Object(_)) => Ok(vec![block]),
-        Some(other @ (Value::Bool(_) | Value::Number(_))) => {
-            Err(Undecodable::ContentNotAList(super::schema::kind(&other)))
-        }
+/// Why a text is no JSON object, which `error` came of.
+fn no_object(raw: &str, error: &serde_json::Error) -> Undecodable {
+    match serde_json::from_str::<&RawValue>(raw) {
+        Ok(value) => Undecodable::NotAnObject(Kind::of(value).words()),
+        Err(_) => Undecodable::NotJson(error.to_string()),
     }
 }
 
-fn model_text(blocks: &[Block], structured: Option<&Value>, structured_fits: bool) -> String {
+/// Hands on where each block of a `content` is. A single block or a bare text instead of a list is understood, as servers
+/// written by hand send them.
+///
+/// # Errors
+/// What it is, when it can hold no block.
+fn each_block<'a>(content: Option<&'a RawValue>, mut take: impl FnMut(Source<'a>)) -> Result<(), Kind> {
+    let Some(content) = content else {
+        return Ok(());
+    };
+    match Kind::of(content) {
+        Kind::Null => {}
+        Kind::Text => take(Source::Text(content)),
+        Kind::Object => take(Source::Block(content)),
+        Kind::List => open::items(content.get(), |block| {
+            take(Source::Block(block));
+            true
+        })
+        .map_err(|_torn| Kind::List)?,
+        other @ (Kind::Bool | Kind::Number) => return Err(other),
+    }
+    Ok(())
+}
+
+fn model_text(blocks: &[Block], structured: Option<&Structured<'_>>, structured_fits: bool) -> String {
     if let Some(texts) = joined_texts(blocks) {
         return texts;
     }
     match structured {
-        Some(structured) if structured_fits => structured.to_string(),
+        Some(Structured { value: Some(value), .. }) if structured_fits => value.to_string(),
         // It is going to be cut: base64 in two halves would be of no use to anybody.
-        Some(structured) => cut::without_base64(structured.clone()).to_string(),
+        Some(structured) => cut::without_base64(structured.raw),
         None => blocks.iter().map(Block::line).collect::<Vec<_>>().join("\n"),
     }
 }

@@ -1,11 +1,14 @@
 //! One block of a result: what it is, what of it a model reads, and what must be left out.
 
-use std::{borrow::Cow, ops::Range};
+use std::borrow::Cow;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{Limits, cut};
-use crate::tools::schema::{json_bytes, kind};
+use crate::tools::{
+    open,
+    schema::{json_bytes, kind},
+};
 
 /// A block on its way to a caller.
 pub(super) enum Block {
@@ -30,6 +33,73 @@ pub(super) enum Kind {
     BlobResource,
 }
 
+/// Where a block is in a result, as JSON text.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// The block itself.
+    Block(&'a RawValue),
+    /// A bare text, which stands for a block of one.
+    Text(&'a RawValue),
+    /// What a resource gives: embedded in a block.
+    Contents(&'a RawValue),
+}
+
+/// Parses blocks as long as there is room for what is in them.
+pub(super) struct Reader<'l> {
+    limits: &'l Limits,
+    values_left: usize,
+}
+
+impl<'l> Reader<'l> {
+    pub(super) fn new(limits: &'l Limits) -> Self {
+        Self {
+            limits,
+            values_left: limits.values,
+        }
+    }
+
+    pub(super) fn read(&mut self, source: Source<'_>) -> Block {
+        let (Source::Block(raw) | Source::Text(raw) | Source::Contents(raw)) = source;
+        let Some(left) = self.values_left.checked_sub(open::values(raw)) else {
+            return Block::Replaced {
+                why: "A block has too many values in it, by itself or after those before it.".to_owned(),
+                original: None,
+            };
+        };
+        let Ok(value) = serde_json::from_str::<Value>(raw.get()) else {
+            return Block::Replaced {
+                why: "A block cannot be read: it is nested too deep, or one of its texts is broken.".to_owned(),
+                original: None,
+            };
+        };
+        self.values_left = left;
+        let block = match source {
+            Source::Block(_) => value,
+            Source::Text(_) => json!({"type": "text", "text": value}),
+            Source::Contents(_) => json!({"type": "resource", "resource": value}),
+        };
+        Block::read(block, self.limits)
+    }
+}
+
+/// What a content of a resource holds.
+pub(super) enum Held<T> {
+    Text(T),
+    Blob(T),
+}
+
+impl<T: AsRef<str>> Held<T> {
+    /// Of both, the text counts, unless only the blob has something in it: some servers send every member always.
+    pub(super) fn of(text: Option<T>, blob: Option<T>) -> Option<Self> {
+        match (text, blob) {
+            (Some(text), Some(blob)) if text.as_ref().is_empty() && !blob.as_ref().is_empty() => Some(Self::Blob(blob)),
+            (Some(text), _) => Some(Self::Text(text)),
+            (None, Some(blob)) => Some(Self::Blob(blob)),
+            (None, None) => None,
+        }
+    }
+}
+
 /// Writes the notes that stand where something is missing.
 pub(super) struct Cutter<'a> {
     pub(super) result_id: Option<&'a str>,
@@ -38,8 +108,16 @@ pub(super) struct Cutter<'a> {
 }
 
 impl Block {
+    /// Says that so many blocks are missing.
+    pub(super) fn left_out(count: usize) -> Self {
+        Self::Replaced {
+            why: format!("{count} blocks are left out here."),
+            original: None,
+        }
+    }
+
     /// Checks one block against its type and the limits.
-    pub(super) fn read(raw: Value, limits: &Limits) -> Self {
+    fn read(raw: Value, limits: &Limits) -> Self {
         match raw {
             Value::Object(members) => match recognize(&members, limits) {
                 Ok(kind) => Self::Known(kind, members),
@@ -152,20 +230,6 @@ pub(super) fn cut_texts(blocks: &mut [Block], limit: usize, cutter: &Cutter<'_>)
     any
 }
 
-/// Leaves `limit` blocks: the first and the last ones, and one between them that says how many are missing. The places
-/// of those, in the list as it was.
-pub(super) fn drop_middle(blocks: &mut Vec<Block>, limit: usize) -> Range<usize> {
-    let kept = limit.saturating_sub(1);
-    let head = kept - kept / 2;
-    let missing = blocks.len() - kept;
-    let note = Block::Replaced {
-        why: format!("{missing} blocks are left out here."),
-        original: None,
-    };
-    blocks.splice(head..head + missing, [note]);
-    head..head + missing
-}
-
 impl Cutter<'_> {
     /// At most `limit` characters, with a note where the middle was.
     pub(super) fn cut<'t>(&self, text: &'t str, limit: usize) -> Cow<'t, str> {
@@ -215,13 +279,13 @@ fn recognize(members: &Map<String, Value>, limits: &Limits) -> Result<Kind, Stri
         "resource" => {
             let resource = resource_in(members).ok_or("A block of type \"resource\" holds no resource.")?;
             need(resource, "uri", name)?;
-            match text_in(resource, "text") {
-                Some(text) => (Kind::TextResource, text),
-                None => {
-                    let blob = need(resource, "blob", name)?;
+            match Held::of(text_in(resource, "text"), text_in(resource, "blob")) {
+                Some(Held::Text(text)) => (Kind::TextResource, text),
+                Some(Held::Blob(blob)) => {
                     small_enough(blob, name, limits)?;
                     (Kind::BlobResource, blob)
                 }
+                None => return Err(unusable("blob", name)),
             }
         }
         other => {
@@ -239,7 +303,11 @@ fn recognize(members: &Map<String, Value>, limits: &Limits) -> Result<Kind, Stri
 }
 
 fn need<'a>(members: &'a Map<String, Value>, key: &str, block: &str) -> Result<&'a str, String> {
-    text_in(members, key).ok_or_else(|| format!("A block of type \"{block}\" has no usable \"{key}\"."))
+    text_in(members, key).ok_or_else(|| unusable(key, block))
+}
+
+fn unusable(key: &str, block: &str) -> String {
+    format!("A block of type \"{block}\" has no usable \"{key}\".")
 }
 
 fn small_enough(base64: &str, block: &str, limits: &Limits) -> Result<(), String> {

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::tools::open::{Token, Tokens};
 
 /// A text that looks like base64 is taken for a word or a key up to this length, in bytes.
 const SHORT_BASE64: usize = 1_024;
@@ -42,22 +44,34 @@ pub(super) fn fair_share(lengths: &[usize], total: usize) -> usize {
     usize::MAX
 }
 
-/// The same value with a remark in the place of every long piece of base64.
-pub(super) fn without_base64(value: Value) -> Value {
-    match value {
-        Value::String(text) if is_base64(&text) => Value::String(format!(
-            "[{:.1} MB of base64 are left out here]",
-            text.len() as f64 / 1e6
-        )),
-        Value::Array(items) => Value::Array(items.into_iter().map(without_base64).collect()),
-        Value::Object(members) => Value::Object(
-            members
-                .into_iter()
-                .map(|(name, value)| (name, without_base64(value)))
-                .collect(),
-        ),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+/// The value as compact JSON with a remark in the place of every long piece of base64.
+pub(super) fn without_base64(value: &RawValue) -> String {
+    let mut json = String::new();
+    for token in Tokens(value.get()) {
+        match token {
+            Token::Other(byte) => json.push(char::from(byte)),
+            Token::Text(quoted) => json.push_str(&written_anew(quoted)),
+        }
     }
+    json
+}
+
+fn written_anew(quoted: &str) -> Cow<'_, str> {
+    let needs_a_look = quoted.len() > SHORT_BASE64 || quoted.contains('\\');
+    // Half of a character stays as it is: it cannot be written in any other way.
+    let Some(text) = needs_a_look
+        .then(|| serde_json::from_str::<String>(quoted).ok())
+        .flatten()
+    else {
+        return Cow::Borrowed(quoted);
+    };
+    if is_base64(&text) {
+        return Cow::Owned(format!(
+            "\"[{:.1} MB of base64 are left out here]\"",
+            text.len() as f64 / 1e6
+        ));
+    }
+    serde_json::to_string(&text).map_or(Cow::Borrowed(quoted), Cow::Owned)
 }
 
 fn is_base64(text: &str) -> bool {

@@ -2,15 +2,18 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     Limits, Undecodable,
-    block::{self, Block, Cutter},
-    content_of, cut, joined_texts,
+    block::{self, Block, Cutter, Held, Reader, Source},
+    cut, each_block, joined_texts, no_object,
 };
+use crate::tools::open::{self, Ends, Kind, Place};
 
+/// Most URIs that are named of several contents.
+const NAMED_URIS: usize = 10;
 /// Longest description of a prompt's result, in characters.
 const DESCRIPTION_CHARS: usize = 2_000;
 
@@ -50,13 +53,18 @@ pub struct Message {
 /// # Errors
 /// [`Undecodable`] when it has no list of contents.
 pub fn shape_contents(raw: &str, limits: &Limits, result_id: Option<&str>) -> Result<ShapedContents, Undecodable> {
-    let mut result = object(raw)?;
-    let Some(Value::Array(contents)) = result.remove("contents") else {
-        return Err(Undecodable::WithoutList("contents"));
-    };
-    let as_block = |content| Block::read(json!({"type": "resource", "resource": content}), limits);
-    let mut blocks: Vec<Block> = contents.into_iter().map(as_block).collect();
-    let cut = bring_under(&mut blocks, raw, limits, result_id);
+    let contents = list(raw, "contents")?;
+    let mut sources = Ends::new(limits.blocks);
+    each_item(contents, "contents", |content| sources.push(Source::Contents(content)))?;
+    let mut reader = Reader::new(limits);
+    let mut blocks: Vec<Block> = sources
+        .into_places()
+        .map(|place| match place {
+            Place::Kept(source) => reader.read(source),
+            Place::LeftOut(count, _) => Block::left_out(count),
+        })
+        .collect();
+    let cut = bring_under(&mut blocks, raw, limits, result_id, false);
     Ok(ShapedContents {
         contents: blocks.into_iter().map(|block| block.into_json(&cut.cutter)).collect(),
         truncated: cut.full.is_some(),
@@ -69,92 +77,138 @@ pub fn shape_contents(raw: &str, limits: &Limits, result_id: Option<&str>) -> Re
 /// # Errors
 /// [`Undecodable`] when it has no list of messages.
 pub fn shape_prompt(raw: &str, limits: &Limits, result_id: Option<&str>) -> Result<ShapedPrompt, Undecodable> {
-    let mut result = object(raw)?;
-    let Some(Value::Array(messages)) = result.remove("messages") else {
-        return Err(Undecodable::WithoutList("messages"));
-    };
-    let description = result.remove("description");
-    let description = description.as_ref().and_then(Value::as_str);
-    // All blocks in one row, so that they share the limits; `owner` says whose each one is.
-    let (mut roles, mut blocks, mut owner) = (Vec::new(), Vec::new(), Vec::new());
-    for message in messages {
-        let (role, content) = read_message(message, limits);
-        owner.extend(content.iter().map(|_| roles.len()));
-        roles.push(role);
-        blocks.extend(content);
+    let messages = list(raw, "messages")?;
+    let [description] = open::members(raw, ["description"]).map_err(|error| no_object(raw, &error))?;
+    let description = description.and_then(open::text);
+    let shown = description
+        .as_deref()
+        .map(|text| cut::middle(text, DESCRIPTION_CHARS, " … ").into_owned());
+
+    // All blocks in one row, so that they share the limits.
+    let (mut parts, mut number) = (Ends::new(limits.blocks), 0);
+    each_item(messages, "messages", |message| {
+        read_message(message, number, |part| parts.push(part));
+        number += 1;
+    })?;
+    let mut reader = Reader::new(limits);
+    let (mut owners, mut blocks, mut shaped) = (Vec::new(), Vec::new(), Vec::new());
+    let mut last = None;
+    for place in parts.into_places() {
+        let (Place::Kept(part) | Place::LeftOut(_, part)) = place;
+        if last.replace(part.message) != Some(part.message) {
+            shaped.push(Message {
+                role: part.role.to_owned(),
+                content: Vec::new(),
+            });
+        }
+        let block = match place {
+            Place::Kept(Part { block, .. }) => block.map(|source| reader.read(source)),
+            Place::LeftOut(count, _) => Some(Block::left_out(count)),
+        };
+        if let Some(block) = block {
+            owners.push(shaped.len() - 1);
+            blocks.push(block);
+        }
     }
-    let cut = bring_under(&mut blocks, raw, limits, result_id);
-    if let Some(dropped) = &cut.dropped {
-        let note_is_of = owner[dropped.start];
-        owner.splice(dropped.clone(), [note_is_of]);
-    }
-    let mut messages: Vec<Message> = roles
-        .into_iter()
-        .map(|role| Message {
-            role,
-            content: Vec::new(),
-        })
-        .collect();
-    for (owner, block) in owner.into_iter().zip(blocks) {
-        messages[owner].content.push(block.into_json(&cut.cutter));
-    }
-    if cut.dropped.is_some() {
-        messages.retain(|message| !message.content.is_empty());
+    let cut = bring_under(
+        &mut blocks,
+        raw,
+        limits,
+        result_id,
+        shown != description.map(Cow::into_owned),
+    );
+    for (owner, block) in owners.into_iter().zip(blocks) {
+        shaped[owner].content.push(block.into_json(&cut.cutter));
     }
     Ok(ShapedPrompt {
-        description: description.map(|text| cut::middle(text, DESCRIPTION_CHARS, " … ").into_owned()),
-        messages,
+        description: shown,
+        messages: shaped,
         truncated: cut.full.is_some(),
         full: cut.full,
     })
 }
 
+/// A block of a message, or a message without any.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    /// Which message, counted from 0.
+    message: usize,
+    role: &'static str,
+    block: Option<Source<'a>>,
+}
+
 /// A message that is none stands as a block that says so, so that its neighbours keep their order.
-fn read_message(message: Value, limits: &Limits) -> (String, Vec<Block>) {
-    let role = match message.get("role").and_then(Value::as_str) {
+fn read_message<'a>(message: &'a RawValue, number: usize, mut take: impl FnMut(Part<'a>)) {
+    let [role, content] = open::members(message.get(), ["role", "content"]).unwrap_or_default();
+    let role = match role.and_then(open::text).as_deref() {
         Some("assistant") => "assistant",
         Some(_) | None => "user",
     };
-    let has_blocks = !matches!(message.get("content"), Some(Value::Bool(_) | Value::Number(_)));
-    let content = match message {
-        Value::Object(mut members) if has_blocks => content_of(&mut members).unwrap_or_default(),
-        other => vec![other],
+    let part = |block| Part {
+        message: number,
+        role,
+        block,
     };
-    let blocks = content.into_iter().map(|block| Block::read(block, limits)).collect();
-    (role.to_owned(), blocks)
+    let mut any = false;
+    let mut take_block = |source| {
+        any = true;
+        take(part(Some(source)));
+    };
+    let is_a_message = Kind::of(message) == Kind::Object;
+    if !is_a_message || each_block(content, &mut take_block).is_err() {
+        take_block(Source::Block(message));
+    }
+    if !any {
+        take(part(None));
+    }
 }
 
-fn object(raw: &str) -> Result<Map<String, Value>, Undecodable> {
-    match serde_json::from_str(raw).map_err(|err| Undecodable::NotJson(err.to_string()))? {
-        Value::Object(members) => Ok(members),
-        other => Err(Undecodable::NotAnObject(crate::tools::schema::kind(&other))),
-    }
+/// The list of that name.
+fn list<'a>(raw: &'a str, name: &'static str) -> Result<&'a RawValue, Undecodable> {
+    let [list] = open::members(raw, [name]).map_err(|error| no_object(raw, &error))?;
+    list.filter(|list| Kind::of(list) == Kind::List)
+        .ok_or(Undecodable::WithoutList(name))
+}
+
+fn each_item<'a>(
+    list: &'a RawValue,
+    name: &'static str,
+    mut take: impl FnMut(&'a RawValue),
+) -> Result<(), Undecodable> {
+    open::items(list.get(), |item| {
+        take(item);
+        true
+    })
+    .map_err(|_torn| Undecodable::WithoutList(name))
 }
 
 struct Cut<'a> {
     cutter: Cutter<'a>,
-    /// The places of blocks that were left out.
-    dropped: Option<std::ops::Range<usize>>,
     /// What to keep, where something is missing.
     full: Option<String>,
 }
 
-fn bring_under<'a>(blocks: &mut Vec<Block>, raw: &str, limits: &Limits, result_id: Option<&'a str>) -> Cut<'a> {
-    let too_many = blocks.len() > limits.blocks;
-    let only_text_is_cut = !too_many && !blocks.iter().any(Block::is_incomplete);
+/// `more_is_cut` says that something besides the blocks is.
+fn bring_under<'a>(
+    blocks: &mut [Block],
+    raw: &str,
+    limits: &Limits,
+    result_id: Option<&'a str>,
+    more_is_cut: bool,
+) -> Cut<'a> {
+    let only_text_is_cut = !more_is_cut && !blocks.iter().any(Block::is_incomplete);
     let cutter = Cutter {
         result_id,
         form: if only_text_is_cut { "as text" } else { "as JSON" },
     };
     let whole_text = joined_texts(blocks).filter(|_| only_text_is_cut && raw.len() > limits.text_chars);
-    let dropped = too_many.then(|| block::drop_middle(blocks, limits.blocks));
     let is_cut = block::cut_texts(blocks, limits.text_chars, &cutter);
     let full = match (only_text_is_cut, is_cut) {
         (true, false) => None,
         (true, true) => Some(whole_text.unwrap_or_default()),
         (false, _) => Some(raw.to_owned()),
     };
-    Cut { cutter, dropped, full }
+    Cut { cutter, full }
 }
 
 /// One content of a resource, to be kept as a file.
@@ -169,50 +223,47 @@ pub enum One<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum OneContent<'a> {
     One(One<'a>),
-    /// Several ones, with their URIs.
-    Several(Vec<String>),
+    /// Several ones.
+    Several {
+        count: usize,
+        /// Of the first ten; empty for one that has none.
+        uris: Vec<String>,
+    },
 }
 
-/// The only content of an upstream's `ReadResourceResult`, borrowed from its JSON text as far as possible.
+/// The only content of an upstream's `ReadResourceResult`, borrowed from its JSON text as far as possible. Of a text and a
+/// blob it is the same one that [`shape_contents`] shows.
 ///
 /// # Errors
 /// [`Undecodable`] when it has no list of contents, none at all, or one that is neither text nor blob.
 pub fn one_content(raw: &str) -> Result<OneContent<'_>, Undecodable> {
-    #[derive(Deserialize)]
-    struct Result<'a> {
-        #[serde(borrow)]
-        contents: Vec<Content<'a>>,
+    const USABLE: &str = "usable contents";
+    let contents = list(raw, "contents")?;
+    let (mut first, mut uris, mut count) = (None, Vec::new(), 0);
+    each_item(contents, USABLE, |content| {
+        if count < NAMED_URIS {
+            let [uri] = open::members(content.get(), ["uri"]).unwrap_or_default();
+            uris.push(uri.and_then(open::text).unwrap_or_default().into_owned());
+        }
+        first.get_or_insert(content);
+        count += 1;
+    })?;
+    if count > 1 {
+        return Ok(OneContent::Several { count, uris });
     }
-    #[derive(Deserialize)]
-    struct Content<'a> {
-        #[serde(borrow, default)]
-        uri: Option<Text<'a>>,
-        #[serde(borrow, default)]
-        text: Option<Text<'a>>,
-        #[serde(borrow, default)]
-        blob: Option<Text<'a>>,
-    }
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-    let result: Result<'_> =
-        serde_json::from_str(raw).map_err(|_unreadable| Undecodable::WithoutList("usable contents"))?;
-    let mut contents = result.contents;
-    if contents.len() > 1 {
-        let uris = contents
-            .into_iter()
-            .map(|one| one.uri.map_or_else(String::new, |uri| uri.0.into_owned()));
-        return Ok(OneContent::Several(uris.collect()));
-    }
-    match contents.pop().map(|one| (one.blob, one.text)) {
-        Some((Some(blob), _)) => Ok(OneContent::One(One::Blob(blob.0))),
-        Some((None, Some(text))) => Ok(OneContent::One(One::Text(text.0))),
-        Some((None, None)) | None => Err(Undecodable::WithoutList("usable contents")),
+    let members = first.map(|content| open::members(content.get(), ["text", "blob"]).unwrap_or_default());
+    let [text, blob] = members.unwrap_or_default().map(|member| member.and_then(open::text));
+    match Held::of(text, blob) {
+        Some(Held::Text(text)) => Ok(OneContent::One(One::Text(text))),
+        Some(Held::Blob(blob)) => Ok(OneContent::One(One::Blob(blob))),
+        None => Err(Undecodable::WithoutList(USABLE)),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const ID: &str = "0123456789abcdef0123456789abcdef";
@@ -221,6 +272,7 @@ mod tests {
         media_bytes: 300,
         block_bytes: 500,
         blocks: 5,
+        values: 100,
     };
 
     fn contents(contents: &Value) -> ShapedContents {
@@ -317,10 +369,48 @@ mod tests {
     }
 
     #[test]
-    fn a_description_is_bounded() {
-        let raw = json!({"messages": [], "description": "d".repeat(5_000)}).to_string();
+    fn a_description_is_bounded_and_its_rest_is_kept() {
+        let prompt = |chars| json!({"messages": [], "description": "d".repeat(chars)}).to_string();
+        let raw = prompt(2_001);
         let shaped = shape_prompt(&raw, &Limits::default(), None).unwrap();
         assert_eq!(shaped.description.unwrap().len(), 2_002, "one ellipsis of three bytes");
+        assert_eq!((shaped.truncated, shaped.full), (true, Some(raw)));
+        let whole = shape_prompt(&prompt(2_000), &Limits::default(), None).unwrap();
+        assert_eq!((whole.truncated, whole.full), (false, None));
+    }
+
+    #[test]
+    fn messages_without_blocks_are_bounded_too() {
+        for message in ["{}", r#"{"content":[]}"#, "0", r#"{"content":[0,0,0]}"#] {
+            let raw = format!(r#"{{"messages":[{}{message}]}}"#, format!("{message},").repeat(200_000));
+            let shaped = shape_prompt(&raw, &Limits::default(), Some(ID)).unwrap();
+            assert!(shaped.messages.len() <= 1_000, "{message}");
+            let blocks: usize = shaped.messages.iter().map(|one| one.content.len()).sum();
+            assert!((1..=1_000).contains(&blocks), "{message}");
+            assert!(shaped.truncated && shaped.full == Some(raw), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_content_with_both_is_the_same_one_everywhere() {
+        for (text, blob, is_text) in [
+            ("t", "aGk=", true),
+            ("", "aGk=", false),
+            ("t", "", true),
+            ("", "", true),
+        ] {
+            let sent = json!([{"uri": "u", "text": text, "blob": blob}]);
+            let raw = json!({ "contents": sent }).to_string();
+            let one = one_content(&raw).unwrap();
+            assert_eq!(matches!(one, OneContent::One(One::Text(_))), is_text, "{sent}");
+            let large = json!([{"uri": "u", "text": text, "blob": blob.repeat(200)}]);
+            let shown_as_blob = contents(&large).contents[0]["type"] == "unknown";
+            assert_eq!(
+                shown_as_blob,
+                !blob.is_empty(),
+                "{sent}: counted as a blob, or as too much besides a text"
+            );
+        }
     }
 
     #[test]
@@ -349,7 +439,7 @@ mod tests {
 
     #[test]
     fn one_content_is_borrowed_and_several_are_named() {
-        let blob = one_content(r#"{"contents":[{"uri":"a","blob":"aGk=","text":"no"}]}"#).unwrap();
+        let blob = one_content(r#"{"contents":[{"uri":"a","blob":"aGk="}]}"#).unwrap();
         assert!(
             matches!(blob, OneContent::One(One::Blob(Cow::Borrowed("aGk=")))),
             "{blob:?}"
@@ -357,7 +447,13 @@ mod tests {
         let escaped = one_content(r#"{"contents":[{"text":"a\n"}]}"#).unwrap();
         assert_eq!(escaped, OneContent::One(One::Text("a\n".into())));
         let several = one_content(r#"{"contents":[{"uri":"a","text":""},{"text":""}]}"#).unwrap();
-        assert_eq!(several, OneContent::Several(vec!["a".to_owned(), String::new()]));
+        let uris = vec!["a".to_owned(), String::new()];
+        assert_eq!(several, OneContent::Several { count: 2, uris });
+        let many = format!(r#"{{"contents":[{}0]}}"#, "0,".repeat(100_000));
+        let OneContent::Several { count, uris } = one_content(&many).unwrap() else {
+            panic!("several");
+        };
+        assert_eq!((count, uris.len()), (100_001, 10));
         for nothing in [
             r#"{"contents":[]}"#,
             r#"{"contents":[{"uri":"a"}]}"#,

@@ -15,6 +15,7 @@ fn small(raw: &Value) -> Shaped {
         media_bytes: 300,
         block_bytes: 500,
         blocks: 5,
+        values: 100,
     };
     shape(&raw.to_string(), &limits, Some(ID)).unwrap()
 }
@@ -317,7 +318,61 @@ fn no_member_and_no_number_of_blocks_makes_an_answer_large() {
         (5, "0", "1", "48", "49")
     );
     assert!(texts[2].starts_with("46 blocks are left out here."));
-    assert!(result.text.starts_with("0\n1\n2\n"));
+    assert!(
+        result
+            .text
+            .starts_with("0\n1\n48\n49\n\n[… 46 blocks are left out here.")
+            && result.text.contains(ID),
+        "{}",
+        result.text
+    );
+}
+
+#[test]
+fn what_is_left_out_is_never_parsed() {
+    let zeros = "0,".repeat(1_000_000);
+    for raw in [
+        format!(r#"{{"content":[{zeros}0]}}"#),
+        format!(r#"{{"content":[{{"type":"text","text":"x","more":[{zeros}0]}}]}}"#),
+        format!(r#"{{"content":[],"structuredContent":[{zeros}0]}}"#),
+        format!(r#"{{"content":[],"more":[{zeros}0],"structuredContent":{{"a":[{zeros}0]}}}}"#),
+    ] {
+        let result = shape(&raw, &Limits::default(), Some(ID)).unwrap();
+        assert!(result.content.len() <= 1_000 && result.structured.is_none());
+        assert!(chars(&result.text) <= 200_000);
+        let notes = [
+            Some(result.text.as_str()),
+            result.content.first().and_then(|block| block["text"].as_str()),
+        ];
+        assert!(
+            notes.into_iter().flatten().any(|note| note.contains(ID)),
+            "{notes:.300?}"
+        );
+        assert!(result.truncated && result.full == Some(raw));
+    }
+    let crowded = vec![json!({"type": "text", "text": "x", "more": vec![0; 30]}); 5];
+    let result = small(&json!({"content": crowded}));
+    let kinds: Vec<_> = result
+        .content
+        .iter()
+        .map(|block| block["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["text", "text", "unknown", "unknown", "unknown"]);
+}
+
+#[test]
+fn one_block_that_cannot_be_parsed_takes_no_neighbour_along() {
+    let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    for broken in [deep.as_str(), r#"{"type":"text","text":"\ud83e"}"#] {
+        let raw = format!(r#"{{"content":[{broken},{{"type":"text","text":"kept"}}],"structuredContent":{broken}}}"#);
+        let result = shape(&raw, &Limits::default(), Some(ID)).unwrap();
+        assert_eq!(
+            (&result.content[0]["type"], &result.content[1]["text"]),
+            (&json!("unknown"), &json!("kept"))
+        );
+        assert!(result.structured.is_none() && result.truncated);
+        assert_eq!(result.full, Some(raw));
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
+    answers::zeros,
     options::{Offering, Paging},
     protocol::{Reply, Server, member},
 };
@@ -133,6 +134,7 @@ fn read(server: &Server, uri: &str, notify: &mut dyn FnMut(String)) -> Reply {
         "fake://no-list" => Reply::Result("{}".to_owned()),
         "fake://long" => contents(json!([{"uri": uri, "text": "🦀".repeat(300_000)}])),
         "fake://huge" => contents(json!([{"uri": uri, "text": "x".repeat(17 << 20)}])),
+        "fake://zeros" => Reply::Result(format!(r#"{{"contents":{}}}"#, zeros(15 << 20))),
         "fake://wait" => Reply::Silence,
         "fake://die" => Reply::Close,
         "fake://refused" => Reply::Error(-32603, "the disk\\nis on fire"),
@@ -169,6 +171,8 @@ fn prompt(name: &str, params: Option<&RawValue>) -> Reply {
             .to_string(),
         ),
         "greet" => Reply::Error(-32602, "the name is missing"),
+        "zeros" => Reply::Result(format!(r#"{{"messages":{}}}"#, zeros(15 << 20))),
+        "described" => Reply::Result(json!({"description": "d".repeat(3_000), "messages": []}).to_string()),
         "wait" => Reply::Silence,
         _ => Reply::Error(-32602, "no such prompt"),
     }
