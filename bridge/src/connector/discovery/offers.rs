@@ -30,9 +30,6 @@ pub struct Resource {
     /// Bytes, before any encoding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// The item as received.
-    #[serde(skip)]
-    pub raw: Value,
 }
 
 /// A pattern of URIs (RFC 6570) that the upstream lets callers read.
@@ -47,9 +44,6 @@ pub struct Template {
     pub description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The item as received.
-    #[serde(skip)]
-    pub raw: Value,
 }
 
 /// A text that the upstream prepares for a model.
@@ -61,9 +55,6 @@ pub struct Prompt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     pub arguments: Vec<Argument>,
-    /// The item as received.
-    #[serde(skip)]
-    pub raw: Value,
 }
 
 /// One argument of a prompt; its value is a text.
@@ -134,7 +125,7 @@ impl Offers {
 }
 
 /// Reads each item with `read`; `key` is the member that names it, which no two items may share.
-fn items_of<T>(list: RawList, key: &str, read: impl Fn(&str, Value) -> T) -> Items<T> {
+fn items_of<T>(list: RawList, key: &str, read: impl Fn(&str, &Value) -> T) -> Items<T> {
     let mut out = Items::default();
     let mut seen = HashSet::new();
     for (index, raw) in list.items.into_iter().enumerate() {
@@ -155,7 +146,7 @@ fn items_of<T>(list: RawList, key: &str, read: impl Fn(&str, Value) -> T) -> Ite
                 continue;
             }
         };
-        out.items.push(Arc::new(read(&name, raw)));
+        out.items.push(Arc::new(read(&name, &raw)));
     }
     out
 }
@@ -175,42 +166,39 @@ fn name_of(raw: &Value, key: &str) -> Result<String, String> {
     }
 }
 
-fn resource(uri: &str, raw: Value) -> Resource {
+fn resource(uri: &str, raw: &Value) -> Resource {
     Resource {
         uri: uri.to_owned(),
-        name: text(&raw, "name").unwrap_or_else(|| uri.to_owned()),
-        title: text(&raw, "title"),
-        description: text(&raw, "description"),
-        mime_type: text(&raw, "mimeType"),
+        name: text(raw, "name").unwrap_or_else(|| uri.to_owned()),
+        title: text(raw, "title"),
+        description: text(raw, "description"),
+        mime_type: text(raw, "mimeType"),
         size: raw.get("size").and_then(Value::as_u64),
-        raw,
     }
 }
 
-fn template(pattern: &str, raw: Value) -> Template {
+fn template(pattern: &str, raw: &Value) -> Template {
     Template {
         uri_template: pattern.to_owned(),
-        name: text(&raw, "name").unwrap_or_else(|| pattern.to_owned()),
-        title: text(&raw, "title"),
-        description: text(&raw, "description"),
-        mime_type: text(&raw, "mimeType"),
-        raw,
+        name: text(raw, "name").unwrap_or_else(|| pattern.to_owned()),
+        title: text(raw, "title"),
+        description: text(raw, "description"),
+        mime_type: text(raw, "mimeType"),
     }
 }
 
-fn prompt(name: &str, raw: Value) -> Prompt {
+fn prompt(name: &str, raw: &Value) -> Prompt {
     let arguments = raw.get("arguments").and_then(Value::as_array);
     Prompt {
         name: name.to_owned(),
-        title: text(&raw, "title"),
-        description: text(&raw, "description"),
+        title: text(raw, "title"),
+        description: text(raw, "description"),
         arguments: arguments
             .into_iter()
             .flatten()
             .filter_map(Value::as_object)
             .filter_map(argument)
             .collect(),
-        raw,
     }
 }
 
@@ -261,8 +249,8 @@ mod tests {
             panic!("{offers:?}")
         };
         assert_eq!(
-            (first.uri.as_str(), first.size, &first.raw),
-            ("file:///ä b", Some(12), &good)
+            (first.uri.as_str(), first.name.as_str(), first.size),
+            ("file:///ä b", "notes", Some(12))
         );
         assert_eq!(
             serde_json::to_value(&**odd).unwrap(),

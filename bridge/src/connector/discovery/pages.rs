@@ -1,21 +1,23 @@
 //! Reading one list to its end: every page, with bounds that no upstream can outrun.
 
-use std::{
-    borrow::Cow,
-    collections::{HashMap, HashSet},
-    future::Future,
-};
+use std::{collections::HashSet, future::Future};
 
 use serde_json::{Value, value::RawValue};
 
 use super::{ListFault, ListKind};
+use crate::tools::open::{self, Kind};
 
 /// Most pages read of one list.
 pub const MAX_PAGES: usize = 200;
 /// Most items kept of one list.
 pub const MAX_ITEMS: usize = 5_000;
-/// Most of one list, in bytes: what fits into one frame fits into one page, but not two hundred times.
+/// Most of one list, in bytes, cursors included: what fits into one frame fits into one page, but not two hundred times.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
+/// Longest cursor, in bytes. It is kept and sent back; real ones name a place in a list.
+const MAX_CURSOR_BYTES: usize = 64 * 1024;
+/// Most values in all items of one list, keys included: each takes up to two hundred bytes of memory, for one of the list.
+/// The largest known lists have a tenth of it.
+const MAX_VALUES: usize = 500_000;
 
 /// A complete list, as received.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +57,7 @@ impl RawList {
 /// Follows the cursors from the first page to the last. `page` gets the cursor and gives the JSON text of one result.
 ///
 /// Stops at a repeated cursor, follows an empty one once, keeps at most [`MAX_PAGES`] pages, [`MAX_ITEMS`] items and
-/// [`MAX_BYTES`] bytes.
+/// [`MAX_BYTES`] bytes, and ends at a cursor that is too long.
 ///
 /// # Errors
 /// The first page's failure, or a later one's: a list is complete or it is none.
@@ -69,9 +71,10 @@ where
     let mut seen = HashSet::new();
     let mut cursor = None;
     let mut bytes = 0;
+    let mut values = 0;
     for number in 1.. {
         let text = page(cursor).await?;
-        let (items, next_cursor) = open(kind, &text).ok_or(ListFault::NoList)?;
+        let (items, next_cursor) = open_page(kind, &text).ok_or(ListFault::NoList)?;
         for item in items {
             if list.items.len() == MAX_ITEMS {
                 list.remarks.push(format!(
@@ -88,20 +91,37 @@ where
                 ));
                 return Ok(finish(list, &texts));
             }
+            values += open::values(item);
+            if values > MAX_VALUES {
+                list.remarks.push(format!(
+                    "the list has more than {MAX_VALUES} values in it; the rest is left out"
+                ));
+                return Ok(finish(list, &texts));
+            }
             // A RawValue is valid JSON; it fails to parse only where it is nested too deep.
             let parsed = serde_json::from_str(item.get()).unwrap_or(Value::Null);
             list.items.push(parsed);
             texts.push(item.get().to_owned());
         }
         let next = match next_cursor {
-            None | Some(Value::Null) => return Ok(finish(list, &texts)),
-            Some(Value::String(next)) => next,
-            Some(_) => {
-                list.remarks
-                    .push("a page names a next one that is no text; the list ends there".to_owned());
+            None => return Ok(finish(list, &texts)),
+            Some(next) if next.get().len() > MAX_CURSOR_BYTES => {
+                list.remarks.push(format!(
+                    "a page names a next one by more than {} KiB; the list ends there",
+                    MAX_CURSOR_BYTES >> 10
+                ));
                 return Ok(finish(list, &texts));
             }
+            Some(next) => match open::text(next) {
+                Some(next) => next.into_owned(),
+                None => {
+                    list.remarks
+                        .push("a page names a next one that is no text; the list ends there".to_owned());
+                    return Ok(finish(list, &texts));
+                }
+            },
         };
+        bytes += next.len();
         if !seen.insert(next.clone()) {
             if !next.is_empty() {
                 list.remarks
@@ -120,12 +140,16 @@ where
     Ok(finish(list, &texts))
 }
 
-/// The items and the next cursor of one page; `None` where it holds no list.
-fn open(kind: ListKind, text: &str) -> Option<(Vec<&RawValue>, Option<Value>)> {
-    let mut page: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).ok()?;
-    let items = serde_json::from_str(page.remove(kind.member())?.get()).ok()?;
-    let next = page.remove("nextCursor").map(|next| serde_json::from_str(next.get()));
-    Some((items, next.transpose().ok()?))
+/// The items, at most one more than are kept, and the next cursor of one page; `None` where it holds no list.
+fn open_page(kind: ListKind, text: &str) -> Option<(Vec<&RawValue>, Option<&RawValue>)> {
+    let [list, next] = open::members(text, [kind.member(), "nextCursor"]).ok()?;
+    let mut items = Vec::new();
+    open::items(list?.get(), |item| {
+        items.push(item);
+        items.len() <= MAX_ITEMS
+    })
+    .ok()?;
+    Some((items, next.filter(|next| Kind::of(next) != Kind::Null)))
 }
 
 fn finish(mut list: RawList, texts: &[String]) -> RawList {
@@ -207,6 +231,49 @@ mod tests {
         assert_eq!((count, list.items.len()), (4, 3));
         assert!(list.text.len() <= MAX_BYTES);
         assert_eq!(list.remarks, ["the list is longer than 16 MiB; the rest is left out"]);
+    }
+
+    #[tokio::test]
+    async fn cursors_count_and_a_huge_one_ends_the_list() {
+        let cursors_of = |length: usize| async move {
+            let mut count = 0;
+            let list = read_all(ListKind::Tools, |_| {
+                count += 1;
+                let cursor = "x".repeat(length - 8) + &count.to_string();
+                let large = "x".repeat(MAX_BYTES / 128);
+                std::future::ready(Ok(format!(
+                    r#"{{"tools":[{{"description":"{large}"}}],"nextCursor":"{cursor}"}}"#
+                )))
+            });
+            let list = list.await.unwrap();
+            (count, list.remarks)
+        };
+        let (pages, remarks) = cursors_of(MAX_CURSOR_BYTES - 2).await;
+        assert!(
+            (80..90).contains(&pages),
+            "two thirds of the list, one of cursors: {pages}"
+        );
+        assert_eq!(remarks, ["the list is longer than 16 MiB; the rest is left out"]);
+        let (pages, remarks) = cursors_of(15 << 20).await;
+        assert_eq!(
+            (pages, remarks),
+            (
+                1,
+                vec!["a page names a next one by more than 64 KiB; the list ends there".to_owned()]
+            )
+        );
+    }
+
+    #[tokio::test]
+    async fn items_full_of_values_end_the_list_before_they_are_parsed() {
+        let crowd = format!(r#"{{"name":"a","x":[{}0]}}"#, "0,".repeat(1_000_000));
+        let (list, _) = read(&[(&format!(r#"{{"name":"b"}},{crowd}"#), Some(r#""2""#))]).await;
+        let list = list.unwrap();
+        assert_eq!(list.text, r#"[{"name":"b"}]"#);
+        assert_eq!(list.remarks.len(), 1);
+        let zeros = "0,".repeat(1_000_000) + "0";
+        let (list, _) = read(&[(&zeros, None)]).await;
+        assert_eq!(list.unwrap().items.len(), MAX_ITEMS);
     }
 
     #[tokio::test]
