@@ -4,6 +4,7 @@
 //! publishes; changes are messages to the owner (`owner`); calls (`calls`), reads and prompts (`offers`) go straight to
 //! their connector, so that nobody waits for anybody else.
 
+mod ask;
 mod calls;
 mod offers;
 mod owner;

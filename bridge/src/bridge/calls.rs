@@ -5,10 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{CallRequest, Caller, Inner, results};
+use super::{
+    CallRequest, Caller, Inner,
+    ask::{self, Subject},
+    results,
+};
 use crate::{
-    config::MAX_CALL_MS,
-    connector::{CallFault, Cause, Door, Session, Step, Tell, transport::BROKEN_ANSWER},
+    connector::{Door, Step, Tell},
     error::{Action, ApiError, Code},
     event::Event,
     ids::{ExposedName, ToolName},
@@ -40,6 +43,7 @@ pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest
         begun,
         outcome: None,
     };
+    let redactor = target.door.shared.log.redactor();
     let tell = |step: Step| {
         inner.events.publish(Event::CallProgress {
             call: number,
@@ -48,14 +52,11 @@ pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest
             caller: caller.label().to_owned(),
             progress: step.progress,
             total: step.total,
-            message: step.message,
+            message: step.message.map(|words| redactor.sentence(&words).into_owned()),
         });
     };
     let answer = send(inner, &caller, &target, request, begun, &tell).await;
-    let answer = answer.map_err(|error| ApiError {
-        message: target.door.shared.log.redactor().sentence(&error.message).into_owned(),
-        ..error
-    });
+    let answer = answer.map_err(|error| ask::unsaid(&target.door, error));
     finish.outcome = Some(match &answer {
         Ok(answer) => (answer.ok, answer.code.clone()),
         Err(error) => (false, Some(error.code.name().to_owned())),
@@ -136,34 +137,24 @@ async fn send(
     begun: Instant,
     tell: &Tell<'_>,
 ) -> Result<CallAnswer, ApiError> {
-    let shared = &target.door.shared;
-    shared.mark_used();
-    let session = target.door.acquire().await?;
-    let session = still_listed(inner, target, session)?;
-    let time = request
-        .timeout
-        .or(shared.entry().timeouts.call)
-        .unwrap_or(inner.default_call_time)
-        .min(Duration::from_millis(MAX_CALL_MS));
+    let door = &target.door;
+    let session = ask::session(door).await?;
+    still_listed(inner, target)?;
+    let time = ask::time(door, request.timeout, inner.default_call_time);
     let tool = target.tool.as_str();
-    let mut outcome = session.call(tool, request.input.clone(), time, tell).await;
-    if matches!(outcome, Err(CallFault::NotSent)) {
-        // The session ended before the call reached it, so one more session may take it.
-        let session = target.door.acquire().await?;
-        outcome = session.call(tool, request.input, time, tell).await;
-    }
-    shared.mark_used();
-    match outcome {
-        Ok(raw) => answer(inner, caller, target, raw, begun).await,
-        Err(fault) => Err(refusal(target, fault)),
-    }
+    let raw = ask::send(door, Subject::Tool(&target.tool), session, |session| {
+        let input = request.input.clone();
+        async move { session.call(tool, input, time, tell).await }
+    })
+    .await?;
+    answer(inner, caller, target, raw, begun).await
 }
 
 /// A first connection may find that the tool is gone.
-fn still_listed(inner: &Inner, target: &Target, session: Arc<Session>) -> Result<Arc<Session>, ApiError> {
+fn still_listed(inner: &Inner, target: &Target) -> Result<(), ApiError> {
     let known = target.door.shared.view();
     if known.tools.tools.iter().any(|tool| tool.name == target.tool) {
-        return Ok(session);
+        return Ok(());
     }
     Err(unknown_tool(inner, target.exposed.as_str()))
 }
@@ -201,49 +192,6 @@ fn finished(target: &Target, shaped: Shaped, result_id: Option<String>, duration
         duration_ms,
         truncated: shaped.truncated,
         result_id,
-    }
-}
-
-fn refusal(target: &Target, fault: CallFault) -> ApiError {
-    let (server, tool) = (&target.door.shared.id, &target.tool);
-    match fault {
-        CallFault::Refused {
-            code: BROKEN_ANSWER,
-            words,
-        } => ApiError::new(
-            Code::UpstreamError,
-            format!("{server} ran {tool}, but its answer is of no use: {words}"),
-        ),
-        CallFault::Refused { words, .. } => {
-            ApiError::new(Code::UpstreamError, format!("{server} refused to run {tool}: {words}"))
-        }
-        CallFault::TooLarge => ApiError::new(
-            Code::ResultTooLarge,
-            format!("The result of {tool} is larger than 16 MiB and was dropped; ask for less of it."),
-        ),
-        CallFault::TimedOut(time) => ApiError::new(
-            Code::UpstreamTimeout,
-            format!(
-                "{tool} of {server} had no result after {} s and was told to stop.",
-                time.as_secs_f32()
-            ),
-        ),
-        CallFault::NotSent => ApiError::new(Code::Unavailable, format!("{server} ended just now; try again.")),
-        CallFault::Lost(cause) => {
-            let code = match cause.code() {
-                Code::Unavailable => Code::UpstreamError,
-                other => other,
-            };
-            let message = if matches!(cause, Cause::SignIn | Cause::HttpStatus { .. }) {
-                format!("{server} did not run {tool}. {}", cause.sentence())
-            } else {
-                format!(
-                    "{server} was lost while {tool} ran; it may or may not have done it. {}",
-                    cause.sentence()
-                )
-            };
-            ApiError::new(code, message)
-        }
     }
 }
 

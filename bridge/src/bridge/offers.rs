@@ -9,21 +9,18 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::{BridgeHandle, Caller, results, unknown_server};
+use super::{
+    BridgeHandle, Caller,
+    ask::{self, Subject},
+    results, unknown_server,
+};
 use crate::{
-    config::MAX_CALL_MS,
-    connector::{CallFault, Cause, Door, Items, Offers, Prompt, Rejected, Resource, Session, Template},
+    connector::{CallFault, Items, Offers, Prompt, Rejected, Resource, Session, Template},
     error::{ApiError, Code},
     ids::ConnectorId,
     store::{Content, ResultError, ResultId, Saved},
     tools::{Message, One, OneContent, Undecodable, one_content, shape_contents, shape_prompt},
 };
-
-/// JSON-RPC and MCP codes that say what is not there.
-const METHOD_NOT_FOUND: i32 = -32601;
-const INVALID_PARAMS: i32 = -32602;
-/// `resource not found` until 2025-11-25; since then it is [`INVALID_PARAMS`].
-const RESOURCE_NOT_FOUND: i32 = -32002;
 
 /// An item with the connector that offers it.
 #[derive(Debug, Clone, Serialize)]
@@ -235,23 +232,12 @@ impl BridgeHandle {
 
     async fn ask(&self, server: &ConnectorId, asked: &Asked) -> Result<String, ApiError> {
         let door = self.door(server)?;
-        let shared = &door.shared;
-        shared.mark_used();
-        let session = door.acquire().await?;
-        let time = shared
-            .entry()
-            .timeouts
-            .call
-            .unwrap_or(self.inner.default_call_time)
-            .min(Duration::from_millis(MAX_CALL_MS));
-        let mut outcome = asked.send(&session, time).await;
-        if matches!(outcome, Err(CallFault::NotSent)) {
-            // The session ended before the request reached it, so one more session may take it.
-            let session = door.acquire().await?;
-            outcome = asked.send(&session, time).await;
-        }
-        shared.mark_used();
-        outcome.map_err(|fault| asked.refusal(&door, fault))
+        let session = ask::session(&door).await?;
+        let time = ask::time(&door, None, self.inner.default_call_time);
+        ask::send(&door, asked.subject(), session, |session| async move {
+            asked.send(&session, time).await
+        })
+        .await
     }
 }
 
@@ -296,12 +282,15 @@ impl Asked {
         }
     }
 
-    /// In a sentence.
-    fn shown(&self) -> String {
+    fn subject(&self) -> Subject<'_> {
         match self {
-            Self::Resource { uri } => format!("the resource \"{}\"", super::shown(uri)),
-            Self::Prompt { name, .. } => format!("the prompt \"{}\"", super::shown(name)),
+            Self::Resource { uri } => Subject::Resource(uri),
+            Self::Prompt { name, .. } => Subject::Prompt(name),
         }
+    }
+
+    fn shown(&self) -> String {
+        self.subject().shown()
     }
 
     fn unreadable(&self, server: &ConnectorId, error: &Undecodable) -> ApiError {
@@ -326,53 +315,6 @@ impl Asked {
                 ApiError::new(Code::UpstreamError, message)
             }
             SaveFault::Store(error) => results::refusal(error, Code::NotSaved),
-        }
-    }
-
-    fn refusal(&self, door: &Door, fault: CallFault) -> ApiError {
-        let (server, shown) = (&door.shared.id, self.shown());
-        match fault {
-            CallFault::Refused { code, words } => self.refused(door, code, &words),
-            CallFault::TooLarge => ApiError::new(
-                Code::ResultTooLarge,
-                format!("What {server} gave for {shown} is larger than 16 MiB and was dropped."),
-            ),
-            CallFault::TimedOut(time) => ApiError::new(
-                Code::UpstreamTimeout,
-                format!(
-                    "{server} had no answer for {shown} after {} s and was told to stop.",
-                    time.as_secs_f32()
-                ),
-            ),
-            CallFault::NotSent => ApiError::new(Code::Unavailable, format!("{server} ended just now; try again.")),
-            CallFault::Lost(cause) => {
-                let code = match cause.code() {
-                    Code::Unavailable => Code::UpstreamError,
-                    other => other,
-                };
-                let of_the_request = matches!(cause, Cause::SignIn | Cause::HttpStatus { .. });
-                let known = door.shared.view().machine.error().0.filter(|_| !of_the_request);
-                let why = known.unwrap_or_else(|| cause.sentence());
-                ApiError::new(code, format!("{server} gave no answer for {shown}. {why}"))
-            }
-        }
-    }
-
-    fn refused(&self, door: &Door, code: i32, words: &str) -> ApiError {
-        let (server, shown) = (&door.shared.id, self.shown());
-        let not_found = || ApiError::new(Code::NotFound, format!("{server} does not know {shown}: {words}"));
-        match (self, code) {
-            (_, METHOD_NOT_FOUND) | (Self::Resource { .. }, RESOURCE_NOT_FOUND | INVALID_PARAMS) => not_found(),
-            (Self::Prompt { name, .. }, INVALID_PARAMS) => {
-                let view = door.shared.view();
-                if !view.offers.prompts.items.iter().any(|prompt| prompt.name == *name) {
-                    return not_found();
-                }
-                ApiError::bad_request(format!("{server} does not take these arguments for {shown}: {words}"))
-            }
-            (Self::Resource { .. } | Self::Prompt { .. }, _) => {
-                ApiError::new(Code::UpstreamError, format!("{server} refused {shown}: {words}"))
-            }
         }
     }
 }
