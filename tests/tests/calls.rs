@@ -273,3 +273,22 @@ fn how_far_a_call_has_come_is_told_while_it_runs() {
     let done = events.next("the end", |event| event.name == "call_finished");
     assert_eq!(told.data["call"], done.data["call"]);
 }
+
+#[test]
+fn what_an_upstream_says_of_a_calls_progress_is_the_owners_and_holds_no_secret() {
+    let fake = Fake::new("ok").member("env", json!({"API_KEY": "plain-looking-value"}));
+    let bridge = Daemon::serving(Home::new(), [("fake", fake.entry())]);
+    bridge.wait_for_tool("mcp__fake__progress");
+    let mut owner = Connection::open(&bridge.local()).events("/mcp/events", &[]);
+    let mut walk_in = Connection::open(&bridge.tcp()).events("/mcp/events", &[]);
+    let input = json!({"steps": 3, "ms": 10, "say": "copying with plain-looking-value now"});
+    bridge.call_text("mcp__fake__progress", &input);
+    let told = owner.next("progress", |event| event.name == "call_progress");
+    assert_eq!(told.data["message"], "copying with [REDACTED] now", "{told:?}");
+    let told = walk_in.next("progress", |event| event.name == "call_progress");
+    assert!(
+        told.data["message"].is_null() && told.data["progress"].is_number(),
+        "{told:?}"
+    );
+    assert_eq!(told.id, None, "it is not given again to who resumes");
+}

@@ -25,10 +25,10 @@ pub(super) async fn stream<A: Api>(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let last = last_event_id(&headers)?;
-    let (kept, live) = routes.api.events(last.map(|_| 0));
+    let (missed, live) = routes.api.events(last);
     let reader = Reader {
         caller,
-        missed: after(last, kept),
+        missed: missed.into(),
         live,
         closing: routes.closing,
     };
@@ -54,16 +54,6 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
             "The Last-Event-ID header has to be the id of an event.",
         )),
     }
-}
-
-/// What the client has not seen. An id that was not reached yet is of an earlier run: then all of this run is new.
-fn after(last: Option<u64>, mut kept: Vec<Numbered>) -> VecDeque<Numbered> {
-    if let (Some(last), Some(newest)) = (last, kept.last())
-        && last <= newest.id
-    {
-        kept.retain(|event| event.id > last);
-    }
-    kept.into()
 }
 
 /// One listening client. The queue behind `live` is bounded; whoever falls behind is sent away and may resume.
@@ -120,7 +110,8 @@ impl Reader {
         let data = serde_json::to_string(&*event)
             .inspect_err(|error| tracing::error!("an event could not be written as JSON: {error}"))
             .ok()?;
-        let (id, name) = (numbered.id, numbered.event.name());
-        Some(format!("id: {id}\nevent: {name}\ndata: {data}\n\n").into())
+        let id = numbered.id.map(|id| format!("id: {id}\n")).unwrap_or_default();
+        let name = numbered.event.name();
+        Some(format!("{id}event: {name}\ndata: {data}\n\n").into())
     }
 }

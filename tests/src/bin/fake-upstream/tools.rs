@@ -30,7 +30,7 @@ const STANDARD: [(&str, &str); 13] = [
     ("argv", "Answers this process's arguments"),
     (
         "progress",
-        "Reports progress `steps` times, `ms` milliseconds apart, then answers",
+        "Reports progress `steps` times, `ms` milliseconds apart, with the words `say`, then answers",
     ),
     (
         "counter",
@@ -197,7 +197,10 @@ pub(crate) fn call(server: &Server, call: &Call<'_>, notify: &mut dyn FnMut(Stri
             for step in 1..=number("steps") {
                 pause();
                 if let Some(token) = call.progress_token() {
-                    notify(progress(token, step));
+                    notify(match arguments.get("say") {
+                        Some(words) => progress_with(token, step, &format!(r#","message":{words}"#)),
+                        None => progress(token, step),
+                    });
                 }
             }
             text("done")
@@ -257,8 +260,13 @@ fn text(text: &str) -> Reply {
 }
 
 fn progress(token: &str, step: u64) -> String {
+    progress_with(token, step, "")
+}
+
+/// `more` are further members.
+fn progress_with(token: &str, step: u64, more: &str) -> String {
     format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{step}}}}}"#
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{step}{more}}}}}"#
     )
 }
 
