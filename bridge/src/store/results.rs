@@ -4,11 +4,11 @@
 mod saved;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt, fs,
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
 
@@ -17,6 +17,9 @@ pub use saved::{Content, Saved};
 
 /// All files of the folder together, in bytes.
 const QUOTA: u64 = 1024 * 1024 * 1024;
+/// Most files of the folder. A thousand a day for the seven days they are kept is much; what lists a folder should not be
+/// slowed by ours.
+const MAX_FILES: usize = 10_000;
 /// How long a result can be read.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Most that one read returns, in characters.
@@ -28,7 +31,7 @@ const EXTENSION: &str = "txt";
 const UNFINISHED: &str = ".unfinished-";
 
 /// 128 random bits in hexadecimal. Nobody finds a result by guessing.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResultId(String);
 
 /// A part of a result.
@@ -66,16 +69,88 @@ pub enum ResultError {
 /// `connect/results/`. Blocks on the disk.
 pub struct ResultStore {
     folder: PathBuf,
-    quota: u64,
+    limits: Limits,
     inner: Mutex<Inner>,
+}
+
+/// Of all files of the folder together.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    bytes: u64,
+    files: usize,
 }
 
 #[derive(Default)]
 struct Inner {
     /// Results of this run.
     readable: HashMap<ResultId, Entry>,
-    /// Bytes of the files that are being written.
-    reserved: u64,
+    /// The files that are being written.
+    reserved: Size,
+    held: Held,
+}
+
+/// What the folder held when it was last looked through, and what was kept and removed since. Files that a person puts or
+/// removes there are noticed at the next look: at start, and before anything is refused for want of room.
+#[derive(Default)]
+struct Held {
+    /// Results, oldest first, with their bytes: they make room.
+    results: BTreeMap<(SystemTime, ResultId), u64>,
+    /// Bytes of all of `results`.
+    bytes: u64,
+    /// Saved files and what is not of ours: they count, but are not removed.
+    others: Size,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Size {
+    files: usize,
+    bytes: u64,
+}
+
+impl Size {
+    fn of_one(bytes: u64) -> Self {
+        Self { files: 1, bytes }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            files: self.files + other.files,
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+
+    fn without(self, other: Self) -> Self {
+        Self {
+            files: self.files.saturating_sub(other.files),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
+
+    fn fits(self, limits: Limits) -> bool {
+        self.files <= limits.files && self.bytes <= limits.bytes
+    }
+}
+
+impl Held {
+    fn all(&self) -> Size {
+        let results = Size {
+            files: self.results.len(),
+            bytes: self.bytes,
+        };
+        results.and(self.others)
+    }
+
+    fn add_result(&mut self, made: SystemTime, id: ResultId, bytes: u64) {
+        self.bytes += bytes;
+        self.results.insert((made, id), bytes);
+    }
+
+    /// The oldest result, which does not count from now on.
+    fn take_oldest(&mut self) -> Option<(SystemTime, ResultId)> {
+        let (key, bytes) = self.results.pop_first()?;
+        self.bytes -= bytes;
+        Some(key)
+    }
 }
 
 struct Entry {
@@ -92,15 +167,6 @@ enum Form {
     },
     /// A file to be opened.
     Saved(PathBuf),
-}
-
-/// A file of the folder, of this run or an earlier one.
-struct Stored {
-    path: PathBuf,
-    bytes: u64,
-    made: SystemTime,
-    /// `None` is a file that was saved or is not of ours: it counts, but is not removed.
-    id: Option<ResultId>,
 }
 
 impl ResultId {
@@ -136,13 +202,17 @@ impl ResultStore {
     /// # Errors
     /// [`ResultError::Files`].
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, ResultError> {
-        Self::with_quota(folder.into(), QUOTA)
+        let limits = Limits {
+            bytes: QUOTA,
+            files: MAX_FILES,
+        };
+        Self::within(folder.into(), limits)
     }
 
-    fn with_quota(folder: PathBuf, quota: u64) -> Result<Self, ResultError> {
+    fn within(folder: PathBuf, limits: Limits) -> Result<Self, ResultError> {
         let store = Self {
             folder,
-            quota,
+            limits,
             inner: Mutex::default(),
         };
         private::folder(&store.folder).map_err(|source| store.files(source))?;
@@ -154,6 +224,8 @@ impl ResultStore {
                 remove(&entry.path());
             }
         }
+        let held = store.look().map_err(|source| store.files(source))?;
+        store.inner().held = held;
         Ok(store)
     }
 
@@ -162,9 +234,11 @@ impl ResultStore {
     /// # Errors
     /// [`ResultError::Full`], [`ResultError::Files`]; no file is left then.
     pub fn put(&self, id: &ResultId, caller: &str, text: &str, now: SystemTime) -> Result<(), ResultError> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        self.make_room(&mut inner, text.len() as u64)?;
+        let bytes = text.len() as u64;
+        let mut inner = self.inner();
+        self.make_room(&mut inner, bytes)?;
         self.write(id, text, now).map_err(|source| self.files(source))?;
+        inner.held.add_result(now, id.clone(), bytes);
         let (total_chars, marks) = marks(text);
         let entry = Entry {
             caller: caller.to_owned(),
@@ -181,7 +255,7 @@ impl ResultStore {
     pub fn read(&self, id: &str, caller: &str, offset: u64, limit: u64) -> Result<Piece, ResultError> {
         let id = ResultId::parse(id).ok_or(ResultError::NotFound)?;
         let (mark, total) = {
-            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            let inner = self.inner();
             let entry = inner.readable.get(&id).filter(|entry| entry.caller == caller);
             let entry = entry.ok_or(ResultError::NotFound)?;
             match &entry.form {
@@ -205,42 +279,47 @@ impl ResultStore {
 
     /// Removes results older than seven days. Those of a clock that was ahead stay until then.
     pub fn prune(&self, now: SystemTime) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        for stored in self.stored().unwrap_or_default() {
-            let too_old = now.duration_since(stored.made).is_ok_and(|age| age > KEPT_FOR);
-            if let (true, Some(id)) = (too_old, &stored.id) {
-                inner.readable.remove(id);
-                remove(&stored.path);
-            }
+        let mut inner = self.inner();
+        let too_old = |made: &SystemTime| now.duration_since(*made).is_ok_and(|age| age > KEPT_FOR);
+        while inner
+            .held
+            .results
+            .first_key_value()
+            .is_some_and(|((made, _), _)| too_old(made))
+        {
+            self.remove_oldest(&mut inner);
         }
     }
 
+    /// The oldest results go as far as needed, none of them for something that would not fit anyway.
     fn make_room(&self, inner: &mut Inner, bytes: u64) -> Result<(), ResultError> {
-        let mut stored = self.stored().map_err(|source| self.files(source))?;
-        let mut used: u64 = inner.reserved + stored.iter().map(|stored| stored.bytes).sum::<u64>();
-        stored.sort_by_key(|stored| stored.made);
-        let others: u64 = inner.reserved + stored.iter().filter(|s| s.id.is_none()).map(|s| s.bytes).sum::<u64>();
-        // Nothing is sacrificed for a result that would not fit anyway.
-        if others.saturating_add(bytes) > self.quota {
+        let new = inner.reserved.and(Size::of_one(bytes));
+        if !inner.held.others.and(new).fits(self.limits) {
+            // Perhaps somebody cleared the folder.
+            inner.held = self.look().map_err(|source| self.files(source))?;
+        }
+        if !inner.held.others.and(new).fits(self.limits) {
             return Err(ResultError::Full {
                 folder: self.folder.display().to_string(),
             });
         }
-        for stored in stored {
-            if used.saturating_add(bytes) <= self.quota {
-                break;
-            }
-            if let Some(id) = &stored.id {
-                inner.readable.remove(id);
-                remove(&stored.path);
-                used = used.saturating_sub(stored.bytes);
-            }
-        }
+        while !inner.held.all().and(new).fits(self.limits) && self.remove_oldest(inner) {}
         Ok(())
     }
 
-    fn stored(&self) -> io::Result<Vec<Stored>> {
-        let mut all = Vec::new();
+    /// Whether there was one.
+    fn remove_oldest(&self, inner: &mut Inner) -> bool {
+        let Some((_, id)) = inner.held.take_oldest() else {
+            return false;
+        };
+        inner.readable.remove(&id);
+        remove(&self.path(&id));
+        true
+    }
+
+    /// Looks through the whole folder.
+    fn look(&self) -> io::Result<Held> {
+        let mut held = Held::default();
         for entry in fs::read_dir(&self.folder)?.flatten() {
             let Ok(meta) = entry.metadata() else {
                 continue;
@@ -254,14 +333,16 @@ impl ResultStore {
                 (Some(stem), Some(extension)) if extension == EXTENSION && meta.is_file() => ResultId::parse(stem),
                 (Some(_) | None, Some(_) | None) => None,
             };
-            all.push(Stored {
-                bytes: meta.len(),
-                made: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
-                path,
-                id,
-            });
+            match id {
+                Some(id) => held.add_result(meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), id, meta.len()),
+                None => held.others = held.others.and(Size::of_one(meta.len())),
+            }
         }
-        Ok(all)
+        Ok(held)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Written under another name first, which goes away by itself on any error.
@@ -322,7 +403,7 @@ fn as_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// A file that cannot be removed now is met again at the next look.
+/// A file that cannot be removed now is met again at the next look through the folder.
 fn remove(path: &Path) {
     if let Err(err) = fs::remove_file(path)
         && err.kind() != io::ErrorKind::NotFound

@@ -4,7 +4,6 @@ use std::{
     fs::File,
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::PoisonError,
 };
 
 use base64::{
@@ -13,7 +12,7 @@ use base64::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Entry, Form, ResultError, ResultId, ResultStore, UNFINISHED};
+use super::{Entry, Form, ResultError, ResultId, ResultStore, Size, UNFINISHED, remove};
 
 /// Always the same: what the upstream says of its type must not decide which program opens the file.
 const EXTENSION: &str = "bin";
@@ -59,16 +58,18 @@ impl ResultStore {
             caller: caller.to_owned(),
             form: Form::Saved(path.clone()),
         };
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.inner();
+        inner.held.others = inner.held.others.and(Size::of_one(bytes));
         inner.readable.insert(id.clone(), entry);
         Ok(Saved { path, bytes })
     }
 
     fn reserve(&self, bytes: u64) -> Result<Room<'_>, ResultError> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.inner();
         self.make_room(&mut inner, bytes)?;
-        inner.reserved += bytes;
-        Ok(Room { store: self, bytes })
+        let size = Size::of_one(bytes);
+        inner.reserved = inner.reserved.and(size);
+        Ok(Room { store: self, size })
     }
 
     /// Written under another name first, which goes away by itself on any error.
@@ -100,7 +101,7 @@ impl ResultStore {
             return Err(ResultError::GivenUp);
         }
         file.persist_noclobber(path).map_err(|error| files(error.error))?;
-        sync_folder(&self.folder).map_err(files)?;
+        whole_or_gone(path, sync_folder(&self.folder)).map_err(files)?;
         Ok(bytes)
     }
 }
@@ -108,13 +109,13 @@ impl ResultStore {
 /// Room in the folder for a file that is being written.
 struct Room<'a> {
     store: &'a ResultStore,
-    bytes: u64,
+    size: Size,
 }
 
 impl Drop for Room<'_> {
     fn drop(&mut self) {
-        let mut inner = self.store.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.reserved -= self.bytes;
+        let mut inner = self.store.inner();
+        inner.reserved = inner.reserved.without(self.size);
     }
 }
 
@@ -154,6 +155,11 @@ fn decode(text: &str, write: &mut impl FnMut(&[u8]) -> Result<(), ResultError>) 
     Ok(())
 }
 
+/// What fails after the file has its name must not leave it: its caller is told that there is none.
+fn whole_or_gone(path: &Path, finished: io::Result<()>) -> io::Result<()> {
+    finished.inspect_err(|_| remove(path))
+}
+
 /// So that a finished file is also found after a power cut.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) {
@@ -169,7 +175,7 @@ mod tests {
     use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
     use tempfile::TempDir;
 
-    use super::*;
+    use super::{super::Limits, *};
 
     fn id() -> ResultId {
         ResultId::draw().unwrap()
@@ -234,9 +240,29 @@ mod tests {
     }
 
     #[test]
+    fn a_file_whose_folder_cannot_be_synced_is_gone() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("a.bin");
+        fs::write(&path, "whole").unwrap();
+        assert!(whole_or_gone(&path, Ok(())).is_ok() && path.exists());
+        assert!(whole_or_gone(&path, Err(io::Error::other("disk"))).is_err() && !path.exists());
+    }
+
+    #[test]
+    fn room_that_a_person_made_is_found_before_anything_is_refused() {
+        let folder = TempDir::new().unwrap();
+        let store = ResultStore::within(folder.path().to_owned(), Limits { bytes: 100, files: 9 }).unwrap();
+        let first = save(&store, Content::Text(&"s".repeat(60))).unwrap();
+        let second = || save(&store, Content::Text(&"s".repeat(60)));
+        assert!(matches!(second(), Err(ResultError::Full { .. })));
+        fs::remove_file(first.path).unwrap();
+        second().unwrap();
+    }
+
+    #[test]
     fn a_saved_file_counts_and_is_neither_pruned_nor_sacrificed() {
         let folder = TempDir::new().unwrap();
-        let store = ResultStore::with_quota(folder.path().to_owned(), 100).unwrap();
+        let store = ResultStore::within(folder.path().to_owned(), Limits { bytes: 100, files: 9 }).unwrap();
         let now = SystemTime::now();
         let kept = save(&store, Content::Text(&"s".repeat(60))).unwrap();
         let old = id();
@@ -250,7 +276,7 @@ mod tests {
         store.prune(now + std::time::Duration::from_secs(30 * 24 * 60 * 60));
         assert!(kept.path.exists() && second.path.exists());
         assert_eq!(files(folder.path()), 2);
-        assert_eq!(store.inner.lock().unwrap().reserved, 0);
+        assert_eq!(store.inner().reserved, Size::default());
     }
 
     #[cfg(unix)]

@@ -86,8 +86,8 @@ fn after_seven_days_a_result_is_gone_also_one_of_an_earlier_run() {
 #[test]
 fn the_oldest_results_make_room_within_the_quota() {
     let folder = TempDir::new().unwrap();
-    let store = ResultStore::with_quota(folder.path().to_owned(), 100).unwrap();
     fs::write(folder.path().join("other"), "x".repeat(10)).unwrap();
+    let store = ResultStore::within(folder.path().to_owned(), Limits { bytes: 100, files: 9 }).unwrap();
     let [second, first, third] = [(40, 2), (40, 1), (10, 3)].map(|(size, day)| put(&store, &"x".repeat(size), day));
     let fourth = put(&store, &"x".repeat(40), 4);
     assert!(!is_there(&store, &first));
@@ -99,6 +99,42 @@ fn the_oldest_results_make_room_within_the_quota() {
         "nothing was sacrificed for what does not fit"
     );
     assert!(folder.path().join("other").exists());
+}
+
+#[test]
+fn the_oldest_results_make_room_within_the_number_of_files() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("other"), "the person's own").unwrap();
+    let limits = Limits {
+        bytes: 10_000,
+        files: 4,
+    };
+    let store = ResultStore::within(folder.path().to_owned(), limits).unwrap();
+    let [second, first, third] = [2, 1, 3].map(|day| put(&store, "x", day));
+    let fourth = put(&store, "x", 4);
+    assert!(!is_there(&store, &first) && files(folder.path()) == 4);
+    let store = ResultStore::within(folder.path().to_owned(), limits).unwrap();
+    put(&store, "x", 5);
+    for (id, there) in [(&second, false), (&third, true), (&fourth, true)] {
+        assert_eq!(
+            store.path(id).exists(),
+            there,
+            "{id:?}: results of an earlier run count too"
+        );
+    }
+    assert!(folder.path().join("other").exists() && files(folder.path()) == 4);
+}
+
+#[test]
+fn keeping_a_result_does_not_look_through_the_folder() {
+    let folder = TempDir::new().unwrap();
+    let limits = Limits { bytes: 100, files: 9 };
+    let store = ResultStore::within(folder.path().to_owned(), limits).unwrap();
+    // It would count if it was seen.
+    fs::write(folder.path().join("large"), "x".repeat(90)).unwrap();
+    let kept = put(&store, &"x".repeat(50), 1);
+    put(&store, &"x".repeat(50), 2);
+    assert!(is_there(&store, &kept));
 }
 
 #[test]
