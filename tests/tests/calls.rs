@@ -292,3 +292,31 @@ fn what_an_upstream_says_of_a_calls_progress_is_the_owners_and_holds_no_secret()
     );
     assert_eq!(told.id, None, "it is not given again to who resumes");
 }
+
+#[test]
+fn a_refusal_to_read_shows_no_secret() {
+    let fake = Fake::new("ok").option("offers", "standard");
+    let fake = fake.member("env", json!({"API_KEY": "plain-looking-value"}));
+    let bridge = Daemon::serving(Home::new(), [("fake", fake.entry())]);
+    bridge.wait_for_tool("mcp__fake__echo");
+    let read = json!({"server": "fake", "uri": "fake://telling"});
+    let told = bridge
+        .owner_post("/mcp/resources/read", &read)
+        .refused(502, "upstream_error");
+    assert!(told.contains("no entry with [REDACTED]"), "{told}");
+}
+
+#[test]
+fn a_program_that_ends_in_the_first_call_of_its_session_was_used_and_is_replaced() {
+    let home = Home::new();
+    let fake = Fake::new("ok").record(&home.record("fake"));
+    let bridge = Daemon::serving(home, [("fake", fake.entry())]);
+    bridge.wait_for_tool("mcp__fake__die");
+    // Its list is known now, so that nothing starts before the call.
+    let bridge = bridge.restart();
+    let before = fake.seen().starts().len();
+    bridge.call("mcp__fake__die", &json!({})).refused(502, "upstream_error");
+    eventually("a new session", SOON, || {
+        (fake.seen().starts().len() == before + 2 && bridge.status("fake") == "connected").then_some(())
+    });
+}

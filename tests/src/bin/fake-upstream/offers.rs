@@ -138,6 +138,7 @@ fn read(server: &Server, uri: &str, notify: &mut dyn FnMut(String)) -> Reply {
         "fake://wait" => Reply::Silence,
         "fake://die" => Reply::Close,
         "fake://refused" => Reply::Error(-32603, "the disk\\nis on fire"),
+        "fake://telling" => Reply::Error(-32603, "no entry with plain-looking-value"),
         "fake://not-here-new" => Reply::Error(-32602, "no such thing"),
         "fake://grow" => {
             server.grown.store(true, Ordering::SeqCst);
