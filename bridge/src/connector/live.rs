@@ -83,7 +83,7 @@ impl Changes {
 
     /// A reading begins.
     fn begins(&mut self, now: Instant) {
-        let is_quiet = self.last.is_none_or(|last| now.duration_since(last) > LONGEST_GAP);
+        let is_quiet = self.last.is_none_or(|last| now.duration_since(last) > LONGEST_GAP * 2);
         self.gap = if is_quiet {
             FIRST_GAP
         } else {
@@ -232,14 +232,14 @@ mod tests {
     fn after_a_quiet_time_a_change_is_read_soon_again() {
         let begun = Instant::now();
         let mut changes = Changes::none();
-        for seconds in [0, 61, 200] {
+        for seconds in [0, 130, 300] {
             let now = begun + Duration::from_secs(seconds);
             changes.told(now, Duration::ZERO);
             assert_eq!(changes.due, Some(now), "after {seconds} s");
             changes.begins(now);
         }
-        changes.told(begun + Duration::from_millis(200_100), SETTLED);
-        assert_eq!(changes.due, Some(begun + Duration::from_millis(200_500)));
+        changes.told(begun + Duration::from_millis(300_100), SETTLED);
+        assert_eq!(changes.due, Some(begun + Duration::from_millis(300_500)));
     }
 
     #[test]
