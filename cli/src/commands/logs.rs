@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Context, Output};
 use crate::{
@@ -29,12 +30,15 @@ pub(super) async fn run(context: &Context, args: &LogsArgs) -> Result<(), Failur
         context.show(&body, || text(context, &lines(&body)));
         return Ok(());
     }
+    // Listened to before anything is printed, after which a person may press it.
+    let mut interrupted = signal(SignalKind::interrupt())
+        .map_err(|error| Failure::failed(format!("The system's signals cannot be received: {error}.")))?;
     if !print(context, &lines(&body)) {
         return Ok(());
     }
     tokio::select! {
         ended = follow(context, client, &path, &args.id, next(&body)) => ended,
-        _ = tokio::signal::ctrl_c() => Ok(()),
+        _ = interrupted.recv() => Ok(()),
     }
 }
 
