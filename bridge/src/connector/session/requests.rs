@@ -163,31 +163,25 @@ impl Session {
                 }
             }
         };
-        let answer = self.judge(answer);
+        let is_closed = matches!(answer, Err(ServiceError::TransportClosed));
+        let answer = judge(answer);
         match &answer {
             Ok(_) => self.prove(),
-            Err(CallFault::Lost(_)) => {
+            Err(CallFault::Lost(_)) if is_closed || self.is_over() => {
                 // How a program ended says more than that its pipe closed.
                 if let Some(cause) = self.end.cause(LAST_WORDS).await {
                     return Err(CallFault::Lost(cause));
                 }
             }
-            Err(CallFault::Refused { .. } | CallFault::TooLarge | CallFault::TimedOut(_) | CallFault::NotSent) => {}
+            Err(
+                CallFault::Refused { .. }
+                | CallFault::TooLarge
+                | CallFault::TimedOut(_)
+                | CallFault::NotSent
+                | CallFault::Lost(_),
+            ) => {}
         }
         answer
-    }
-
-    fn judge(&self, answer: Result<ServerResult, ServiceError>) -> Result<String, CallFault> {
-        match answer {
-            Ok(result) => carrier::raw_of(result)
-                .ok_or_else(|| refused(ErrorCode::INTERNAL_ERROR, "it answered with something else")),
-            Err(ServiceError::McpError(error)) if carrier::is_frame_too_large(&error) => Err(CallFault::TooLarge),
-            Err(ServiceError::McpError(error)) => Err(match fault::cause_of_lost_answer(&error) {
-                Some(cause) => CallFault::Lost(cause),
-                None => refused(error.code, &error.message),
-            }),
-            Err(error) => Err(CallFault::Lost(cause_of_service_error(&error))),
-        }
     }
 
     async fn send(&self, request: ClientRequest) -> Result<RequestHandle<RoleClient>, ServiceError> {
@@ -209,6 +203,21 @@ impl Session {
             token,
             progress,
         }
+    }
+}
+
+/// An answer as callers see it.
+fn judge(answer: Result<ServerResult, ServiceError>) -> Result<String, CallFault> {
+    match answer {
+        Ok(result) => {
+            carrier::raw_of(result).ok_or_else(|| refused(ErrorCode::INTERNAL_ERROR, "it answered with something else"))
+        }
+        Err(ServiceError::McpError(error)) if carrier::is_frame_too_large(&error) => Err(CallFault::TooLarge),
+        Err(ServiceError::McpError(error)) => Err(match fault::cause_of_lost_answer(&error) {
+            Some(cause) => CallFault::Lost(cause),
+            None => refused(error.code, &error.message),
+        }),
+        Err(error) => Err(CallFault::Lost(cause_of_service_error(&error))),
     }
 }
 
