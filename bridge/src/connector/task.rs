@@ -38,7 +38,7 @@ const SLOT_HELD_FOR: Duration = Duration::from_millis(250);
 /// A program is not started again for another network more often than this.
 const PROGRAMS_REST: Duration = Duration::from_secs(60);
 /// A server for which calls wait is looked for no more often.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// A connector that is to be there always is looked for this often after its retries are used up.
 const LOOK_AGAIN: Duration = Duration::from_secs(300);
 /// Items besides tools that cannot be offered fill the log no further than this; the lists themselves name them all.
