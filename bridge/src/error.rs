@@ -15,10 +15,16 @@ pub enum Code {
     OriginNotAllowed,
     PeerNotOwner,
     ScopeMissing,
+    /// The person, or the person's rule, said no.
+    Denied,
+    /// The person did not answer in time.
+    ApprovalTimeout,
     UnknownTool,
     UnknownServer,
     NotFound,
     MethodNotAllowed,
+    /// The person has to look at something first; the message says at what.
+    NeedsReview,
     NeedsSignIn,
     NeedsSecret,
     Disabled,
@@ -30,7 +36,15 @@ pub enum Code {
     NotSaved,
     UpstreamError,
     ResultTooLarge,
+    /// A sign-in page whose address is not safe to open.
+    UnsafeAuthorizationUrl,
+    /// An authorization server that does not say it protects codes (PKCE).
+    PkceNotSupported,
     Unavailable,
+    /// The keychain is locked, absent or silent; what needs it waits.
+    KeychainUnavailable,
+    /// Nobody would hear the answer of a sign-in: the port is not ours.
+    CallbackUnavailable,
     UpstreamTimeout,
 }
 
@@ -43,10 +57,13 @@ impl Code {
             Self::OriginNotAllowed => "origin_not_allowed",
             Self::PeerNotOwner => "peer_not_owner",
             Self::ScopeMissing => "scope_missing",
+            Self::Denied => "denied",
+            Self::ApprovalTimeout => "approval_timeout",
             Self::UnknownTool => "unknown_tool",
             Self::UnknownServer => "unknown_server",
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
+            Self::NeedsReview => "needs_review",
             Self::NeedsSignIn => "needs_sign_in",
             Self::NeedsSecret => "needs_secret",
             Self::Disabled => "disabled",
@@ -58,7 +75,11 @@ impl Code {
             Self::NotSaved => "not_saved",
             Self::UpstreamError => "upstream_error",
             Self::ResultTooLarge => "result_too_large",
+            Self::UnsafeAuthorizationUrl => "unsafe_authorization_url",
+            Self::PkceNotSupported => "pkce_not_supported",
             Self::Unavailable => "unavailable",
+            Self::KeychainUnavailable => "keychain_unavailable",
+            Self::CallbackUnavailable => "callback_unavailable",
             Self::UpstreamTimeout => "upstream_timeout",
         }
     }
@@ -67,16 +88,21 @@ impl Code {
     pub fn status(self) -> u16 {
         match self {
             Self::BadRequest => 400,
-            Self::HostNotAllowed | Self::OriginNotAllowed | Self::PeerNotOwner | Self::ScopeMissing => 403,
+            Self::HostNotAllowed
+            | Self::OriginNotAllowed
+            | Self::PeerNotOwner
+            | Self::ScopeMissing
+            | Self::Denied
+            | Self::ApprovalTimeout => 403,
             Self::UnknownTool | Self::UnknownServer | Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
-            Self::NeedsSignIn | Self::NeedsSecret | Self::Disabled | Self::AlreadyExists => 409,
+            Self::NeedsReview | Self::NeedsSignIn | Self::NeedsSecret | Self::Disabled | Self::AlreadyExists => 409,
             Self::TooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::RateLimited => 429,
             Self::Internal => 500,
-            Self::UpstreamError | Self::ResultTooLarge => 502,
-            Self::Unavailable => 503,
+            Self::UpstreamError | Self::ResultTooLarge | Self::UnsafeAuthorizationUrl | Self::PkceNotSupported => 502,
+            Self::Unavailable | Self::KeychainUnavailable | Self::CallbackUnavailable => 503,
             Self::UpstreamTimeout => 504,
             Self::NotSaved => 507,
         }
@@ -98,6 +124,8 @@ pub enum Action {
     SetSecret,
     /// Sign in at its server.
     SignIn,
+    /// Unlock or start the keychain, or choose to keep secrets until the app quits.
+    UnlockKeychain,
 }
 
 /// A refusal or failure, as HTTP, the window and the command line show it.

@@ -12,8 +12,11 @@ use tokio::sync::broadcast;
 
 use crate::{
     ids::{ConnectorId, ExposedName},
-    snapshot::{Notice, Status},
+    snapshot::{ApprovalState, Notice, SignInOutcome, Status},
 };
+
+/// Events of this caller reach the owner alone.
+const OWNER: &str = "owner";
 
 /// How many past events a resuming reader can still get.
 const KEPT_EVENTS: usize = 1024;
@@ -64,6 +67,29 @@ pub enum Event {
     },
     /// `connectors.json` has a problem or lost one.
     ConfigError { notices: Vec<Notice> },
+    /// A sign-in ended; the owner's.
+    SignInFinished {
+        /// Absent where no sign-in waited for the answer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        server: Option<ConnectorId>,
+        outcome: SignInOutcome,
+        /// One sentence for the person.
+        message: String,
+    },
+    /// A question waits for the person.
+    ApprovalRequested {
+        approval: String,
+        server: ConnectorId,
+        /// Whose call it belongs to.
+        caller: String,
+    },
+    /// A question was answered, or its time is over.
+    ApprovalResolved {
+        approval: String,
+        server: ConnectorId,
+        caller: String,
+        state: ApprovalState,
+    },
 }
 
 impl Event {
@@ -76,6 +102,9 @@ impl Event {
             Self::CallProgress { .. } => "call_progress",
             Self::CallFinished { .. } => "call_finished",
             Self::ConfigError { .. } => "config_error",
+            Self::SignInFinished { .. } => "sign_in_finished",
+            Self::ApprovalRequested { .. } => "approval_requested",
+            Self::ApprovalResolved { .. } => "approval_resolved",
         }
     }
 
@@ -95,7 +124,10 @@ impl Event {
             | Self::ToolsChanged { .. }
             | Self::ServerStatus { .. }
             | Self::CallStarted { .. }
-            | Self::CallFinished { .. } => return Cow::Borrowed(self),
+            | Self::CallFinished { .. }
+            | Self::SignInFinished { .. }
+            | Self::ApprovalRequested { .. }
+            | Self::ApprovalResolved { .. } => return Cow::Borrowed(self),
         };
         let unsaid = |notice: &Notice| Notice {
             message: "connectors.json needs a look; Neuron Connect's window says more.".to_owned(),
@@ -111,7 +143,10 @@ impl Event {
         match self {
             Self::CallStarted { caller, .. }
             | Self::CallProgress { caller, .. }
-            | Self::CallFinished { caller, .. } => Some(caller),
+            | Self::CallFinished { caller, .. }
+            | Self::ApprovalRequested { caller, .. }
+            | Self::ApprovalResolved { caller, .. } => Some(caller),
+            Self::SignInFinished { .. } => Some(OWNER),
             Self::ToolsChanged { .. } | Self::ServerStatus { .. } | Self::ConfigError { .. } => None,
         }
     }
@@ -125,7 +160,10 @@ impl Event {
             | Self::ServerStatus { .. }
             | Self::CallStarted { .. }
             | Self::CallFinished { .. }
-            | Self::ConfigError { .. } => true,
+            | Self::ConfigError { .. }
+            | Self::SignInFinished { .. }
+            | Self::ApprovalRequested { .. }
+            | Self::ApprovalResolved { .. } => true,
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod event;
 pub mod home;
 pub mod http;
 pub mod ids;
+pub mod oauth;
 pub mod secrets;
 pub mod settings;
 pub mod snapshot;

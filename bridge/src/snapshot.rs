@@ -2,8 +2,16 @@
 //!
 //! Holds no secret value: commands and headers are shown as written in `connectors.json`, with `${secret:}` unexpanded.
 
+mod approval;
+mod sign_in;
+
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
+
+pub use self::{
+    approval::{ApprovalState, ApprovalView, Elicitation, Question},
+    sign_in::{KeptIn, KeychainState, KeychainView, RedirectKind, SignInOutcome, SignInStage, SignInView},
+};
 
 use crate::{
     error::Action,
@@ -20,6 +28,11 @@ pub struct Snapshot {
     pub config: ConfigView,
     /// In the order of the file.
     pub connectors: Vec<ConnectorView>,
+    pub keychain: KeychainView,
+    /// Sign-ins that wait for the person or their browser, or that just failed; at most one for each connector.
+    pub sign_ins: Vec<SignInView>,
+    /// Questions that wait for the person, the oldest first.
+    pub approvals: Vec<ApprovalView>,
 }
 
 /// Where the loopback API stands.
@@ -101,6 +114,8 @@ pub enum Status {
     Retrying,
     NeedsSignIn,
     NeedsSecret,
+    /// What it needs is in the keychain, which gives nothing at present.
+    KeychainUnavailable,
     /// The last attempt failed; `error` says why.
     Error,
     /// Its entry in the file cannot be used; `error` says where and why.
@@ -179,6 +194,10 @@ pub struct ConnectorView {
 #[ts(export_to = "bridge.ts")]
 pub struct AuthView {
     pub state: AuthState,
+    /// What the sign-in allows, or would have to allow; absent where nothing is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub scopes: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, TS)]
@@ -186,7 +205,12 @@ pub struct AuthView {
 #[ts(export_to = "bridge.ts")]
 pub enum AuthState {
     None,
+    SignedIn,
     NeedsSignIn,
+    /// The last sign-in or refresh failed; the connector's `error` says why.
+    Error,
+    /// The server asks for a scheme that is neither bearer nor OAuth.
+    Unsupported,
 }
 
 /// Facts about the one session; numbers only grow, reads never change them.

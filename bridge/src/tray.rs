@@ -223,7 +223,11 @@ fn needs(snapshot: &Snapshot) -> Vec<Item> {
     }
     for c in &snapshot.connectors {
         let what = match c.status {
-            Status::NeedsSignIn | Status::NeedsSecret | Status::Error | Status::Invalid => words(c.status),
+            Status::NeedsSignIn
+            | Status::NeedsSecret
+            | Status::KeychainUnavailable
+            | Status::Error
+            | Status::Invalid => words(c.status),
             Status::Disabled | Status::Sleeping | Status::Connecting | Status::Connected | Status::Retrying => continue,
         };
         needs.push(open(format!("{}: {what}…", name(c)), Route::Connector(c.id.clone())));
@@ -276,6 +280,7 @@ fn words(status: Status) -> &'static str {
         Status::Retrying => "Trying again",
         Status::NeedsSignIn => "Sign-in needed",
         Status::NeedsSecret => "Key needed",
+        Status::KeychainUnavailable => "Keychain locked or missing",
         Status::Error => "Not working",
         Status::Invalid => "Entry has a mistake",
     }

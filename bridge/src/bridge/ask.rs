@@ -199,11 +199,12 @@ enum Loss {
 impl Loss {
     fn of(cause: &Cause) -> Self {
         match cause {
-            Cause::SignIn => Self::Refused,
+            Cause::SignIn(_) | Cause::TokenRefused { .. } | Cause::UnsupportedAuth(_) => Self::Refused,
             Cause::HttpStatus { status: 408, .. } => Self::Unanswered,
             Cause::HttpStatus { status: 400..=499, .. } => Self::Refused,
             Cause::HttpStatus { .. } => Self::Unanswered,
             Cause::MissingSecret(_)
+            | Cause::Keychain(_)
             | Cause::Entry(_)
             | Cause::ProgramNotFound(_)
             | Cause::NotStarted(_)
@@ -220,6 +221,7 @@ impl Loss {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oauth::SignInNeed;
 
     #[test]
     fn only_a_refusal_says_that_nothing_was_done() {
@@ -235,7 +237,7 @@ mod tests {
         for status in [408, 500, 501, 502, 503, 504, 599, 302, 204] {
             assert_eq!(of_status(status), Loss::Unanswered, "{status}");
         }
-        assert_eq!(Loss::of(&Cause::SignIn), Loss::Refused);
+        assert_eq!(Loss::of(&Cause::SignIn(SignInNeed::first(None))), Loss::Refused);
         for cause in [
             Cause::Network("reset".into()),
             Cause::Exited("ended".into()),

@@ -22,7 +22,7 @@ use crate::{
     event::Event,
     ids::ConnectorId,
     settings::Settings,
-    snapshot::{ApiView, ConfigView, Notice, Snapshot},
+    snapshot::{ApiView, ConfigView, KeptIn, KeychainView, Notice, Snapshot},
 };
 
 /// Stopping gives up on connectors after this long; their processes are then killed with the rest.
@@ -234,6 +234,9 @@ impl Owner {
                 notices: self.notices(),
             },
             connectors,
+            keychain: KeychainView::unused(KeptIn::Keychain),
+            sign_ins: Vec::new(),
+            approvals: Vec::new(),
         });
         let doors: HashMap<ConnectorId, Door> = self
             .connectors

@@ -112,7 +112,10 @@ fn invalid_view(row: &Row, transport: TransportKind, error: String) -> Connector
         error: Some(error),
         error_detail: None,
         progress: None,
-        auth: AuthView { state: AuthState::None },
+        auth: AuthView {
+            state: AuthState::None,
+            scopes: None,
+        },
         connection: ConnectionView {
             generation: 0,
             sequence: 0,

@@ -24,7 +24,7 @@ use crate::{
     home::{Home, HomeError, LockError},
     http::{self, Limits, ServeOptions},
     settings::{Retry, Settings},
-    snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Snapshot},
+    snapshot::{ApiView, ConfigView, KeptIn, KeychainView, Notice, NoticeLevel, Snapshot},
     store::{ResultError, ResultStore, Store, StoreError},
     tools::ToolList,
 };
@@ -227,6 +227,9 @@ fn empty_snapshot(home: &Home, port: u16) -> Snapshot {
             notices: Vec::new(),
         },
         connectors: Vec::new(),
+        keychain: KeychainView::unused(KeptIn::Keychain),
+        sign_ins: Vec::new(),
+        approvals: Vec::new(),
     }
 }
 

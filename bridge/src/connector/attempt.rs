@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     config::{self, Auth, ExpandError, Lookup, Resolved},
+    oauth::SignInNeed,
     snapshot::Era,
     tools::{ParsedTools, parse_tools},
 };
@@ -207,7 +208,7 @@ async fn resolve(world: &World, entry: &config::Connector) -> Result<Resolved, C
         Resolved::Http {
             auth: Some(Auth::OAuth),
             ..
-        } => Err(Cause::SignIn),
+        } => Err(Cause::SignIn(SignInNeed::first(None))),
         Resolved::Http { .. } | Resolved::Stdio { .. } => Ok(resolved),
     }
 }

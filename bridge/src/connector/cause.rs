@@ -5,6 +5,8 @@ use std::time::Duration;
 use super::episode;
 use crate::{
     error::{Action, ApiError, Code},
+    oauth::SignInNeed,
+    secrets::KeychainFault,
     snapshot::Status,
 };
 
@@ -18,8 +20,14 @@ pub enum Cause {
     MissingSecret(String),
     /// The entry cannot be expanded: an unset variable, an unreadable file.
     Entry(String),
+    /// The upstream did not accept the key that it was sent, with this status.
+    TokenRefused { status: u16 },
     /// The upstream wants a sign-in.
-    SignIn,
+    SignIn(SignInNeed),
+    /// The upstream asks for a kind of sign-in that this app does not have: the scheme's name.
+    UnsupportedAuth(String),
+    /// What it needs cannot be had from the keychain.
+    Keychain(KeychainFault),
     /// The program is not on this computer; looked up again at each use.
     ProgramNotFound(String),
     /// It could not be started for another reason.
@@ -44,6 +52,7 @@ pub enum Cause {
 enum Mend {
     Secret,
     SignIn,
+    Keychain,
     /// An edit of the entry.
     Entry,
     /// Another attempt.
@@ -54,17 +63,18 @@ impl Cause {
     /// What happened, as one sentence that ends without a stop to its advice.
     pub fn sentence(&self) -> String {
         match self {
-            Self::MissingSecret(what) => format!(
-                "{what} is not set, and keys cannot be kept here yet. Edit the entry: ${{env:NAME}} takes a key from the \
-                 environment."
-            ),
+            Self::MissingSecret(what) => format!("{what} is not set."),
             Self::Entry(text) | Self::ProgramNotFound(text) | Self::NotStarted(text) => text.clone(),
-            Self::SignIn => "The server wants a sign-in, which is not possible here yet. If its makers give you a key, edit the entry \
-                              and send the key in the header Authorization."
-                .to_owned(),
-            Self::Exited(how) => format!(
-                "The program {how} by itself. Its log may say why; else check its command."
+            Self::TokenRefused { status } => format!(
+                "The server did not accept this token (HTTP status {status}). Enter it again, or get a new one there."
             ),
+            Self::SignIn(need) => need.sentence(),
+            Self::UnsupportedAuth(scheme) => format!(
+                "The server asks for a kind of sign-in that this app does not have ({scheme}). If its makers give you a \
+                 key, send it in a header of the entry."
+            ),
+            Self::Keychain(fault) => fault.sentence(),
+            Self::Exited(how) => format!("The program {how} by itself. Its log may say why; else check its command."),
             Self::NoAnswer(after) => format!(
                 "It did not answer within {} s. Try again: a first start may have much to download. If it stays so, check \
                  the entry.",
@@ -86,9 +96,10 @@ impl Cause {
 
     fn mend(&self) -> Mend {
         match self {
-            Self::MissingSecret(_) => Mend::Secret,
-            Self::SignIn => Mend::SignIn,
-            Self::Entry(_) => Mend::Entry,
+            Self::MissingSecret(_) | Self::TokenRefused { .. } => Mend::Secret,
+            Self::SignIn(_) => Mend::SignIn,
+            Self::Keychain(_) => Mend::Keychain,
+            Self::Entry(_) | Self::UnsupportedAuth(_) => Mend::Entry,
             Self::ProgramNotFound(_)
             | Self::NotStarted(_)
             | Self::Exited(_)
@@ -105,6 +116,7 @@ impl Cause {
         match self.mend() {
             Mend::Secret => Status::NeedsSecret,
             Mend::SignIn => Status::NeedsSignIn,
+            Mend::Keychain => Status::KeychainUnavailable,
             Mend::Entry | Mend::Another => Status::Error,
         }
     }
@@ -113,6 +125,7 @@ impl Cause {
         match self.mend() {
             Mend::Secret => Action::SetSecret,
             Mend::SignIn => Action::SignIn,
+            Mend::Keychain => Action::UnlockKeychain,
             Mend::Entry => Action::Edit,
             Mend::Another => Action::Reconnect,
         }
@@ -123,6 +136,7 @@ impl Cause {
         match self.mend() {
             Mend::Secret => Code::NeedsSecret,
             Mend::SignIn => Code::NeedsSignIn,
+            Mend::Keychain => Code::KeychainUnavailable,
             Mend::Entry | Mend::Another => Code::Unavailable,
         }
     }
@@ -132,14 +146,16 @@ impl Cause {
     /// What is looked up on this computer alone costs nothing and is looked up at every call.
     pub(super) fn rest(&self) -> Option<Duration> {
         match self {
-            Self::MissingSecret(_) | Self::Entry(_) | Self::ProgramNotFound(_) | Self::Stopped => Some(Duration::ZERO),
+            Self::MissingSecret(_) | Self::Entry(_) | Self::Keychain(_) | Self::ProgramNotFound(_) | Self::Stopped => {
+                Some(Duration::ZERO)
+            }
             Self::NotStarted(_)
             | Self::Exited(_)
             | Self::NoAnswer(_)
             | Self::Network(_)
             | Self::HttpStatus { .. }
             | Self::GivenUp(_) => Some(REST_AFTER_FAILURE.max(episode::asked_for(self))),
-            Self::SignIn | Self::Protocol(_) => None,
+            Self::TokenRefused { .. } | Self::SignIn(_) | Self::UnsupportedAuth(_) | Self::Protocol(_) => None,
         }
     }
 }

@@ -149,7 +149,10 @@ async fn read_extra(session: &Session, log: &Log, kind: ListKind, deadline: Inst
 fn is_of_the_connection(cause: &Cause) -> bool {
     match cause {
         Cause::HttpStatus { .. } | Cause::Protocol(_) => false,
-        Cause::SignIn
+        Cause::SignIn(_)
+        | Cause::TokenRefused { .. }
+        | Cause::UnsupportedAuth(_)
+        | Cause::Keychain(_)
         | Cause::MissingSecret(_)
         | Cause::Entry(_)
         | Cause::ProgramNotFound(_)

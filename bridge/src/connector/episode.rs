@@ -115,7 +115,10 @@ pub fn may_pass(cause: &Cause) -> bool {
         Cause::HttpStatus { status, .. } => matches!(status, 408 | 429 | 500..=599),
         Cause::MissingSecret(_)
         | Cause::Entry(_)
-        | Cause::SignIn
+        | Cause::TokenRefused { .. }
+        | Cause::SignIn(_)
+        | Cause::UnsupportedAuth(_)
+        | Cause::Keychain(_)
         | Cause::ProgramNotFound(_)
         | Cause::NotStarted(_)
         | Cause::Protocol(_)
@@ -149,6 +152,7 @@ pub fn read_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oauth::SignInNeed;
 
     fn busy(status: u16, seconds: Option<u64>) -> Cause {
         Cause::HttpStatus {
@@ -210,7 +214,10 @@ mod tests {
         let mut never = Episode::new(Policy::NEVER);
         assert_eq!(never.after_loss(&ended, 0), AfterLoss::Over);
         let mut blocked = Episode::new(Policy::default());
-        assert_eq!(blocked.after_loss(&Cause::SignIn, 0), AfterLoss::Over);
+        assert_eq!(
+            blocked.after_loss(&Cause::SignIn(SignInNeed::first(None)), 0),
+            AfterLoss::Over
+        );
     }
 
     #[test]
@@ -229,7 +236,7 @@ mod tests {
         for cause in [
             Cause::MissingSecret("KEY".into()),
             Cause::Entry("x".into()),
-            Cause::SignIn,
+            Cause::SignIn(SignInNeed::first(None)),
             Cause::ProgramNotFound("x".into()),
             Cause::NotStarted("x".into()),
             Cause::Protocol("x".into()),

@@ -16,7 +16,10 @@ use super::{
     episode,
     transport::{BROKEN_ANSWER, FRAME_TOO_LARGE, OpenError},
 };
-use crate::secrets::redact;
+use crate::{
+    oauth::{Challenge, SignInNeed},
+    secrets::redact,
+};
 
 /// Longest piece of an upstream's own words inside one of our sentences, in characters.
 const OWN_WORDS: usize = 300;
@@ -82,7 +85,11 @@ pub fn may_be_legacy(error: &ClientInitializeError) -> bool {
         | ClientInitializeError::NoCompatibleProtocolVersion { .. } => false,
         ClientInitializeError::TransportError { error, .. } if broke_off(error) => true,
         ClientInitializeError::TransportError { error, .. } => match cause_of_transport_error(error) {
-            Cause::SignIn | Cause::Network(_) => false,
+            Cause::SignIn(_)
+            | Cause::TokenRefused { .. }
+            | Cause::UnsupportedAuth(_)
+            | Cause::Keychain(_)
+            | Cause::Network(_) => false,
             Cause::HttpStatus { status, .. } => status != 429,
             Cause::MissingSecret(_)
             | Cause::Entry(_)
@@ -123,9 +130,8 @@ pub fn cause_of_lost_answer(error: &ErrorData) -> Option<Cause> {
 /// Why the old transport's stream was not opened.
 pub fn cause_of_open_error(error: &OpenError) -> Cause {
     match error {
-        OpenError::Http(StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_)) => {
-            Cause::SignIn
-        }
+        OpenError::Http(StreamableHttpError::AuthRequired(asked)) => wants_sign_in(&asked.www_authenticate_header),
+        OpenError::Http(StreamableHttpError::InsufficientScope(asked)) => wants_sign_in(&asked.www_authenticate_header),
         OpenError::Http(StreamableHttpError::ServerDoesNotSupportSse) => Cause::HttpStatus {
             status: 405,
             retry_after: None,
@@ -139,6 +145,10 @@ pub fn cause_of_open_error(error: &OpenError) -> Cause {
         }
         OpenError::NoEndpoint | OpenError::Closed | OpenError::Endpoint(_) => Cause::Protocol(error.to_string()),
     }
+}
+
+fn wants_sign_in(challenge: &str) -> Cause {
+    Cause::SignIn(SignInNeed::first(Some(Challenge(challenge.to_owned()))))
 }
 
 fn kind_of(found: Option<&str>) -> String {
@@ -158,8 +168,11 @@ pub fn cause_of_service_error(error: &ServiceError) -> Cause {
 fn cause_of_transport_error(error: &DynamicTransportError) -> Cause {
     let mut next: Option<&(dyn Error + 'static)> = Some(error.error.as_ref());
     while let Some(current) = next {
-        if current.is::<AuthRequiredError>() || current.is::<InsufficientScopeError>() {
-            return Cause::SignIn;
+        if let Some(asked) = current.downcast_ref::<AuthRequiredError>() {
+            return wants_sign_in(&asked.www_authenticate_header);
+        }
+        if let Some(asked) = current.downcast_ref::<InsufficientScopeError>() {
+            return wants_sign_in(&asked.www_authenticate_header);
         }
         if let Some(status) = current.downcast_ref::<HttpStatusError>() {
             return cause_of_status(status);

@@ -290,10 +290,11 @@ impl Machine {
             | Status::Connected
             | Status::Retrying
             | Status::NeedsSecret
+            | Status::KeychainUnavailable
             | Status::Error
             | Status::Invalid => AuthState::None,
         };
-        AuthView { state }
+        AuthView { state, scopes: None }
     }
 
     /// The numbers, for `connection` on the API.
@@ -319,12 +320,16 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{oauth::SignInNeed, secrets::KeychainFault};
 
     fn every_cause() -> Vec<Cause> {
         vec![
             Cause::MissingSecret("The secret KEY".into()),
             Cause::Entry("KEY is not set.".into()),
-            Cause::SignIn,
+            Cause::TokenRefused { status: 401 },
+            Cause::SignIn(SignInNeed::first(None)),
+            Cause::UnsupportedAuth("Negotiate".into()),
+            Cause::Keychain(KeychainFault::Locked),
             Cause::ProgramNotFound("npx is not on this computer.".into()),
             Cause::NotStarted("x".into()),
             Cause::Exited("exit code 1".into()),
@@ -377,7 +382,7 @@ mod tests {
     #[test]
     fn reading_a_state_changes_nothing() {
         let mut machine = Machine::new(true, 1);
-        machine.failed(Cause::SignIn.into(), 2);
+        machine.failed(Cause::SignIn(SignInNeed::first(None)).into(), 2);
         let before = machine.clone();
         let _ = (
             machine.status(),
@@ -435,7 +440,7 @@ mod tests {
             (Cause::Network("refused".into()), true),
             (busy(None), true),
             (busy(Some(Duration::from_secs(9))), false),
-            (Cause::SignIn, false),
+            (Cause::SignIn(SignInNeed::first(None)), false),
             (Cause::GivenUp(None), false),
         ] {
             let mut machine = Machine::new(true, 0);
@@ -454,7 +459,7 @@ mod tests {
 
     #[test]
     fn a_sign_in_or_protocol_fault_waits_for_the_person() {
-        for cause in [Cause::SignIn, Cause::Protocol("x".into())] {
+        for cause in [Cause::SignIn(SignInNeed::first(None)), Cause::Protocol("x".into())] {
             let mut machine = Machine::new(true, 0);
             machine.failed(cause.into(), 0);
             machine.may_attempt("x", u64::MAX / 2).unwrap_err();

@@ -34,8 +34,8 @@ use crate::{
     home::{Home, HomeLock},
     ids::{ConnectorId, ExposedName, ToolName},
     snapshot::{
-        ApiView, AuthState, AuthView, CallAnswer, ConfigView, ConnectionView, ConnectorDetail, ConnectorView, LogPage,
-        Readiness, RejectedTool, Snapshot, Status, ToolHints, ToolView, TransportKind,
+        ApiView, AuthState, AuthView, CallAnswer, ConfigView, ConnectionView, ConnectorDetail, ConnectorView, KeptIn,
+        KeychainView, LogPage, Readiness, RejectedTool, Snapshot, Status, ToolHints, ToolView, TransportKind,
     },
     tools::{Listing, Offer, Tool, ToolList},
 };
@@ -98,7 +98,10 @@ pub(super) fn view(id: &str) -> ConnectorView {
         error: None,
         error_detail: Some(PRIVATE.into()),
         progress: None,
-        auth: AuthView { state: AuthState::None },
+        auth: AuthView {
+            state: AuthState::None,
+            scopes: None,
+        },
         connection: ConnectionView {
             generation: 1,
             sequence: 2,
@@ -165,6 +168,9 @@ impl Api for FakeApi {
                 notices: Vec::new(),
             },
             connectors: vec![view("files"), view("other")],
+            keychain: KeychainView::unused(KeptIn::Keychain),
+            sign_ins: Vec::new(),
+            approvals: Vec::new(),
         })
     }
 

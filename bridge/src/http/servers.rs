@@ -150,6 +150,7 @@ fn tools(detail: &ConnectorDetail) -> Vec<Tool<'_>> {
         | Status::Retrying
         | Status::NeedsSignIn
         | Status::NeedsSecret
+        | Status::KeychainUnavailable
         | Status::Error => None,
     };
     let hidden = |view: &ToolView| {

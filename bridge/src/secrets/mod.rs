@@ -6,9 +6,11 @@
 //! secrets do not get into texts, for the texts that others write: what an upstream garbles on purpose passes.
 
 mod entry;
+mod fault;
 mod redact;
 mod redactor;
 
 pub use entry::{held_by, held_by_variables};
+pub use fault::KeychainFault;
 pub use redact::{Held, MARK, redact, redact_held};
 pub use redactor::Redactor;

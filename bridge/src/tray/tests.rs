@@ -1,5 +1,7 @@
 use super::*;
-use crate::snapshot::{AuthState, AuthView, ConfigView, ConnectionView, Notice, Readiness, TransportKind};
+use crate::snapshot::{
+    AuthState, AuthView, ConfigView, ConnectionView, KeptIn, KeychainView, Notice, Readiness, TransportKind,
+};
 
 #[test]
 fn the_menu_shows_state_what_needs_the_person_and_every_toggle() {
@@ -289,6 +291,9 @@ fn snapshot(connectors: Vec<ConnectorView>) -> Snapshot {
             notices: vec![],
         },
         connectors,
+        keychain: KeychainView::unused(KeptIn::Keychain),
+        sign_ins: Vec::new(),
+        approvals: Vec::new(),
     }
 }
 
@@ -306,7 +311,10 @@ fn view(id: &str, name: &str, status: Status) -> ConnectorView {
         error: None,
         error_detail: None,
         progress: None,
-        auth: AuthView { state: AuthState::None },
+        auth: AuthView {
+            state: AuthState::None,
+            scopes: None,
+        },
         connection: ConnectionView {
             generation: 0,
             sequence: 0,

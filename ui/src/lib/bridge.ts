@@ -8,7 +8,15 @@ version: string, api: ApiView, config: ConfigView,
 /**
  * In the order of the file.
  */
-connectors: Array<ConnectorView>, };
+connectors: Array<ConnectorView>, keychain: KeychainView, 
+/**
+ * Sign-ins that wait for the person or their browser, or that just failed; at most one for each connector.
+ */
+sign_ins: Array<SignInView>, 
+/**
+ * Questions that wait for the person, the oldest first.
+ */
+approvals: Array<ApprovalView>, };
 
 export type ApiView = { "state": "starting", port: number, } | { "state": "listening", port: number, } | { "state": "port_taken", port: number, 
 /**
@@ -46,7 +54,7 @@ server?: string, };
 
 export type NoticeLevel = "error" | "warning" | "info";
 
-export type Status = "disabled" | "sleeping" | "connecting" | "connected" | "retrying" | "needs_sign_in" | "needs_secret" | "error" | "invalid";
+export type Status = "disabled" | "sleeping" | "connecting" | "connected" | "retrying" | "needs_sign_in" | "needs_secret" | "keychain_unavailable" | "error" | "invalid";
 
 export type TransportKind = "stdio" | "http" | "sse";
 
@@ -88,9 +96,107 @@ progress?: string, auth: AuthView, connection: ConnectionView,
  */
 used_at?: number, };
 
-export type AuthView = { state: AuthState, };
+export type AuthView = { state: AuthState, 
+/**
+ * What the sign-in allows, or would have to allow; absent where nothing is known of it.
+ */
+scopes?: Array<string>, };
 
-export type AuthState = "none" | "needs-sign-in";
+export type AuthState = "none" | "signed-in" | "needs-sign-in" | "error" | "unsupported";
+
+export type KeychainView = { kept_in: KeptIn, state: KeychainState, 
+/**
+ * Why not and what to do, where secrets cannot be had.
+ */
+message?: string, };
+
+export type KeptIn = "keychain" | "file" | "memory";
+
+export type KeychainState = "unused" | "ready" | "locked" | "absent" | "slow" | "refused";
+
+export type SignInView = { server: string, 
+/**
+ * Where the person signs in, as host and port; absent before that is known.
+ */
+sign_in_at?: string, 
+/**
+ * Where the access goes, as host and port.
+ */
+access_goes_to: string, 
+/**
+ * Unix milliseconds at which the stage began.
+ */
+since: number, stage: SignInStage, };
+
+export type SignInStage = { "stage": "preparing" } | { "stage": "confirm", issuer: string, changed: boolean, } | { "stage": "needs_client", issuer: string, 
+/**
+ * Exactly what to register there.
+ */
+redirect_uri: string, } | { "stage": "no_pkce", issuer: string, } | { "stage": "waiting", 
+/**
+ * To open or copy once more.
+ */
+url: string, redirect: RedirectKind, 
+/**
+ * Whether there is another way back, and which.
+ */
+other_way?: RedirectKind, scopes: Array<string>, 
+/**
+ * Unix milliseconds after which the answer no longer counts.
+ */
+expires_at: number, } | { "stage": "finishing" } | { "stage": "failed", outcome: SignInOutcome, message: string, };
+
+export type RedirectKind = "deep-link" | "loopback";
+
+export type SignInOutcome = "signed_in" | "expired" | "invalid_state" | "denied" | "failed" | "cancelled";
+
+export type ApprovalView = { 
+/**
+ * Unguessable; answers refer to it.
+ */
+id: string, state: ApprovalState, 
+/**
+ * The connector that it is about.
+ */
+server: string, 
+/**
+ * Its name for people.
+ */
+server_name: string, 
+/**
+ * Unix milliseconds.
+ */
+asked_at: number, 
+/**
+ * Unix milliseconds; without an answer by then it is no.
+ */
+expires_at: number, question: Question, };
+
+export type ApprovalState = "waiting" | "approved" | "denied" | "expired";
+
+export type Question = { "kind": "elicitation", asks: Elicitation, };
+
+export type Elicitation = { "mode": "form", message: string, 
+/**
+ * JSON Schema of an object with plain members.
+ */
+schema: JsonValue, 
+/**
+ * What the schema proposes, member by member.
+ */
+defaults: JsonValue, } | { "mode": "url", message: string, 
+/**
+ * The whole address.
+ */
+url: string, 
+/**
+ * Its host as it is looked up, for people to see where it leads.
+ */
+host: string, 
+/**
+ * Why to look twice, such as letters that look like others.
+ */
+warning?: string, };
 
 export type ConnectionView = { 
 /**
@@ -192,9 +298,9 @@ tool: string, duration_ms: number, truncated: boolean,
  */
 result_id?: string, };
 
-export type Code = "bad_request" | "host_not_allowed" | "origin_not_allowed" | "peer_not_owner" | "scope_missing" | "unknown_tool" | "unknown_server" | "not_found" | "method_not_allowed" | "needs_sign_in" | "needs_secret" | "disabled" | "already_exists" | "too_large" | "unsupported_media_type" | "rate_limited" | "internal" | "not_saved" | "upstream_error" | "result_too_large" | "unavailable" | "upstream_timeout";
+export type Code = "bad_request" | "host_not_allowed" | "origin_not_allowed" | "peer_not_owner" | "scope_missing" | "denied" | "approval_timeout" | "unknown_tool" | "unknown_server" | "not_found" | "method_not_allowed" | "needs_review" | "needs_sign_in" | "needs_secret" | "disabled" | "already_exists" | "too_large" | "unsupported_media_type" | "rate_limited" | "internal" | "not_saved" | "upstream_error" | "result_too_large" | "unsafe_authorization_url" | "pkce_not_supported" | "unavailable" | "keychain_unavailable" | "callback_unavailable" | "upstream_timeout";
 
-export type Action = "enable" | "reconnect" | "edit" | "set_secret" | "sign_in";
+export type Action = "enable" | "reconnect" | "edit" | "set_secret" | "sign_in" | "unlock_keychain";
 
 export type ApiError = { 
 /**

@@ -26,6 +26,8 @@ export function statusWords(status: Status): string {
       return m.status_needs_sign_in();
     case "needs_secret":
       return m.status_needs_secret();
+    case "keychain_unavailable":
+      return m.status_keychain_unavailable();
     case "error":
       return m.status_error();
     case "invalid":
@@ -46,6 +48,7 @@ export function statusLook(status: Status): Look {
     case "retrying":
     case "needs_sign_in":
     case "needs_secret":
+    case "keychain_unavailable":
       return { tone: "warn", shape: "diamond" };
     case "error":
     case "invalid":
@@ -89,6 +92,7 @@ export function needsPerson(status: Status): boolean {
   switch (status) {
     case "needs_sign_in":
     case "needs_secret":
+    case "keychain_unavailable":
     case "error":
     case "invalid":
       return true;
@@ -133,6 +137,7 @@ export function mendOf(connector: ConnectorView): Mend | null {
       return { kind: "open", label: m.action_edit(), tab: "settings" };
     case "set_secret":
     case "sign_in":
+    case "unlock_keychain":
       return { kind: "open", label: m.action_see_why(), tab: "overview" };
   }
 }
