@@ -31,7 +31,7 @@ pub enum Resolved {
 }
 
 /// The `oauth` member with its two secrets filled in.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ResolvedOAuth {
     /// As written.
     pub settings: OAuth,

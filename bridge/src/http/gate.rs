@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Method, header, request::Parts};
 use crate::error::{ApiError, Code};
 
 /// Where a sign-in comes back to: a top-level navigation from another site, which its `state` protects.
-pub(super) const CALLBACK_PATH: &str = "/mcp/oauth/callback";
+pub(super) const CALLBACK_PATH: &str = crate::oauth::CALLBACK_PATH;
 
 /// What a request came in by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
