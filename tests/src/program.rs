@@ -18,6 +18,14 @@ pub fn fake_upstream() -> PathBuf {
     built("fake-upstream")
 }
 
+/// The authorization server that behaves as told.
+///
+/// # Panics
+/// When it is not built.
+pub fn fake_authority() -> PathBuf {
+    built("fake-authority")
+}
+
 /// The workspace's root folder.
 ///
 /// # Panics
