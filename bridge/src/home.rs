@@ -13,12 +13,16 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::ids::ConnectorId;
 
 /// A socket's name must fit into 108 bytes on Linux and 104 on macOS, with its closing NUL.
 #[cfg(unix)]
 const LONGEST_SOCKET_PATH: usize = 100;
+
+/// The service name of the accounts of `~/.neuron` in the system's keychain.
+const KEYCHAIN_SERVICE: &str = "ai.neuron.connect";
 
 /// The root folder, `~/.neuron` unless told otherwise, and every path under it. Touches nothing until
 /// [`Home::prepare`].
@@ -72,6 +76,22 @@ impl Home {
     /// The key of the trust rows where there is no keychain.
     pub fn trust_key(&self) -> PathBuf {
         self.connect_folder().join("trust.key")
+    }
+
+    /// The secrets, where they are kept in an encrypted file.
+    pub fn secrets_file(&self) -> PathBuf {
+        self.connect_folder().join("secrets.bin")
+    }
+
+    /// The service name of this home's accounts in the system's keychain. Homes do not share secrets.
+    pub fn keychain_service(&self) -> String {
+        let is_default = env::home_dir().is_some_and(|home| home.join(".neuron") == self.root);
+        if is_default {
+            return KEYCHAIN_SERVICE.to_owned();
+        }
+        let hash = Sha256::digest(self.root.as_os_str().as_encoded_bytes());
+        let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        format!("{KEYCHAIN_SERVICE}.{hash}")
     }
 
     pub fn lock_file(&self) -> PathBuf {
@@ -396,7 +416,6 @@ fn private_file(path: &Path) -> io::Result<File> {
 
 #[cfg(unix)]
 fn short_hash(path: &Path) -> String {
-    use sha2::{Digest, Sha256};
     use std::os::unix::ffi::OsStrExt;
     let hash = Sha256::digest(path.as_os_str().as_bytes());
     hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect()

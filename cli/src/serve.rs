@@ -5,6 +5,7 @@ use std::{io::IsTerminal as _, path::Path, time::Duration};
 use neuron_bridge::{
     bridge::{BridgeHandle, BridgeOptions, Caller},
     home::Home,
+    secrets::{FileKey, KeepSecrets},
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -16,7 +17,10 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use crate::{args::ServeArgs, exit::Failure};
+use crate::{
+    args::{Secrets, ServeArgs},
+    exit::Failure,
+};
 
 /// The bridge's own promise, and the moment after which we leave without it.
 const SHUTDOWN: Duration = Duration::from_secs(5);
@@ -25,24 +29,54 @@ const SHUTDOWN: Duration = Duration::from_secs(5);
 pub(crate) async fn run(home: &Path, args: &ServeArgs) -> Result<(), Failure> {
     log_to_stderr();
     let orders = orders().map_err(|e| Failure::failed(format!("The system's signals cannot be received: {e}.")))?;
-    let bridge = start(home, args.port).await?;
+    let bridge = start(home, args).await?;
     supervise(&bridge, orders).await;
     Ok(())
 }
 
-async fn start(home: &Path, port: Option<u16>) -> Result<BridgeHandle, Failure> {
+async fn start(home: &Path, args: &ServeArgs) -> Result<BridgeHandle, Failure> {
     let own_binary = std::env::current_exe()
         .map_err(|e| Failure::failed(format!("This program's own file cannot be told: {e}.")))?;
     let options = BridgeOptions {
         home: Home::at(home).map_err(|e| Failure::failed(e.to_string()))?,
         program: "neuron-connectd serve",
         own_binary,
-        port,
+        port: args.port,
         socket_caller: Caller::Owner,
+        secrets: keep_secrets(args.secrets)?,
     };
     BridgeHandle::start(options)
         .await
         .map_err(|e| Failure::failed(e.to_string()))
+}
+
+fn keep_secrets(chosen: Secrets) -> Result<KeepSecrets, Failure> {
+    match chosen {
+        Secrets::Keychain => {
+            if !has_session_bus() {
+                warn!(
+                    "this session has no bus, and so no keychain: connectors that need a token or secret wait. Start with \
+                     --secrets file or --secrets memory to keep them elsewhere"
+                );
+            }
+            Ok(KeepSecrets::Keychain)
+        }
+        Secrets::File => match FileKey::from_environment() {
+            Ok(key) => Ok(KeepSecrets::File(key)),
+            Err(error) => Err(Failure::failed(error.to_string())),
+        },
+        Secrets::Memory => {
+            info!("tokens and secrets are forgotten when the bridge stops");
+            Ok(KeepSecrets::Memory)
+        }
+    }
+}
+
+/// Whether programs of this session can reach a keychain; elsewhere than on Linux it needs no bus.
+fn has_session_bus() -> bool {
+    let named = std::env::var_os("DBUS_SESSION_BUS_ADDRESS").is_some_and(|address| !address.is_empty());
+    let usual = std::env::var_os("XDG_RUNTIME_DIR").is_some_and(|folder| Path::new(&folder).join("bus").exists());
+    cfg!(not(target_os = "linux")) || named || usual
 }
 
 /// What a signal asks for.

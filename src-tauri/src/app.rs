@@ -13,6 +13,7 @@ use std::{
 use neuron_bridge::{
     bridge::{BridgeHandle, BridgeOptions, Caller},
     home::Home,
+    secrets::KeepSecrets,
     tray::Route,
 };
 use tauri::{AppHandle, Manager, RunEvent, WindowEvent, Wry, plugin::TauriPlugin};
@@ -115,6 +116,7 @@ async fn start_bridge(home: Home) -> Result<BridgeHandle, String> {
         port: None,
         // The window is the owner; programs on the socket are not.
         socket_caller: Caller::WalkIn,
+        secrets: KeepSecrets::Keychain,
     };
     BridgeHandle::start(options).await.map_err(|e| e.to_string())
 }

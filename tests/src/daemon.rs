@@ -40,6 +40,12 @@ impl Setup {
     }
 
     #[must_use]
+    pub fn argument(mut self, argument: &str) -> Self {
+        self.arguments.push(argument.to_owned());
+        self
+    }
+
+    #[must_use]
     pub fn alone(mut self) -> Self {
         self.alone = true;
         self
@@ -310,9 +316,12 @@ pub fn serve_command(home: &Home, setup: &Setup) -> Command {
         Command::new(program::bridge())
     };
     environment(&mut command, home, setup);
+    command.arg("serve").args(&setup.arguments);
+    if !setup.arguments.iter().any(|argument| argument == "--secrets") {
+        // Never the keychain of whoever runs the tests.
+        command.args(["--secrets", "memory"]);
+    }
     command
-        .arg("serve")
-        .args(&setup.arguments)
         .stdin(Stdio::null())
         .stdout(log.try_clone().expect("a file handle"))
         .stderr(log);

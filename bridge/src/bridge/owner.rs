@@ -22,7 +22,7 @@ use crate::{
     event::Event,
     ids::ConnectorId,
     settings::Settings,
-    snapshot::{ApiView, ConfigView, KeptIn, KeychainView, Notice, Snapshot},
+    snapshot::{ApiView, ConfigView, Notice, Snapshot},
 };
 
 /// Stopping gives up on connectors after this long; their processes are then killed with the rest.
@@ -63,6 +63,7 @@ impl Owner {
         mut file_changed: mpsc::Receiver<()>,
         mut api: watch::Receiver<ApiView>,
     ) {
+        let mut keychain = self.world.keychain.state();
         loop {
             let world = self.world.clone();
             tokio::select! {
@@ -95,6 +96,7 @@ impl Owner {
                 Some(()) = file_changed.recv() => self.reload().await,
                 () = world.changed.notified() => self.publish(),
                 Ok(()) = api.changed() => self.publish(),
+                Ok(()) = keychain.changed() => self.publish(),
             }
         }
     }
@@ -234,7 +236,7 @@ impl Owner {
                 notices: self.notices(),
             },
             connectors,
-            keychain: KeychainView::unused(KeptIn::Keychain),
+            keychain: self.world.keychain.state().borrow().clone(),
             sign_ins: Vec::new(),
             approvals: Vec::new(),
         });

@@ -23,6 +23,7 @@ use crate::{
     event::EventLog,
     home::{Home, HomeError, LockError},
     http::{self, Limits, ServeOptions},
+    secrets::{KeepSecrets, Keychain, KeychainError, Places},
     settings::{Retry, Settings},
     snapshot::{ApiView, ConfigView, KeptIn, KeychainView, Notice, NoticeLevel, Snapshot},
     store::{ResultError, ResultStore, Store, StoreError},
@@ -48,6 +49,8 @@ pub struct BridgeOptions {
     pub port: Option<u16>,
     /// Whom the local socket's clients count as: the owner without a window, else a walk-in.
     pub socket_caller: Caller,
+    /// Where tokens and secrets are kept.
+    pub secrets: KeepSecrets,
 }
 
 /// Why no bridge runs.
@@ -71,6 +74,8 @@ pub enum StartError {
     Threads(#[source] std::io::Error),
     #[error(transparent)]
     Watch(#[from] WatchError),
+    #[error(transparent)]
+    Keychain(#[from] KeychainError),
 }
 
 impl BridgeHandle {
@@ -177,11 +182,18 @@ fn open_world(
             "ended what a bridge that did not stop properly had left running"
         );
     }
+    let store = Arc::new(Store::open(home.database())?);
+    let places = Places {
+        service: home.keychain_service(),
+        file: home.secrets_file(),
+        store: store.clone(),
+    };
     Ok(Arc::new(World {
+        keychain: Keychain::start(options.secrets.clone(), places)?,
         home: home.clone(),
         programs: OnceCell::new(),
         own_binary: options.own_binary.clone(),
-        store: Arc::new(Store::open(home.database())?),
+        store,
         spawner: Spawner::start(home.root(), children).map_err(StartError::Threads)?,
         logs: Logs::start(home.clone()).map_err(StartError::Threads)?,
         person_home,

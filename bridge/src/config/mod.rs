@@ -3,7 +3,7 @@
 //! Parsing, validation, expansion and diff are pure. Edits work on the text, so that every byte that was not meant
 //! stays. Nothing here starts or stops a connector.
 
-mod atomic;
+pub(crate) mod atomic;
 mod diff;
 pub mod edit;
 mod entry;

@@ -35,7 +35,7 @@ use crate::{
     config::{self, Launch, Lookup, StdioLaunch},
     home::Home,
     ids::ConnectorId,
-    secrets::{self, Redactor},
+    secrets::{self, Keychain, Redactor},
     store::{SnapshotKey, Store, StoredSnapshot},
     trust::{LaunchContext, LaunchIdentity, expand_home},
 };
@@ -78,6 +78,7 @@ pub struct World {
     pub slots: Arc<Semaphore>,
     pub tuning: ArcSwap<Tuning>,
     pub wakes: Wakes,
+    pub keychain: Keychain,
     /// Told whenever a connector has something new to show.
     pub changed: Notify,
 }

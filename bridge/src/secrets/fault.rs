@@ -1,5 +1,8 @@
 //! Why the keychain gives nothing. Pure.
 
+use std::time::Duration;
+
+use super::redact;
 use crate::{
     error::{Action, ApiError, Code},
     snapshot::KeychainState,
@@ -46,8 +49,29 @@ impl KeychainFault {
     }
 }
 
+/// What needs the keychain may be tried again after this.
+pub const TRY_AGAIN: Duration = Duration::from_secs(5);
+
+/// Longest piece of another program's words in one of our sentences, in characters.
+const OTHERS_WORDS: usize = 200;
+
+/// What another program said, on one line, without secrets, shortened, as part of a sentence.
+pub(super) fn short(text: &str) -> String {
+    let line: String = redact(text)
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(OTHERS_WORDS)
+        .collect();
+    match line.trim().trim_end_matches('.') {
+        "" => "no reason given".to_owned(),
+        line => line.to_owned(),
+    }
+}
+
 impl From<KeychainFault> for ApiError {
     fn from(fault: KeychainFault) -> Self {
-        Self::new(Code::KeychainUnavailable, fault.sentence()).with_action(Some(Action::UnlockKeychain))
+        Self::new(Code::KeychainUnavailable, fault.sentence())
+            .with_action(Some(Action::UnlockKeychain))
+            .with_retry_after(TRY_AGAIN)
     }
 }

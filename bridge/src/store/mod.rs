@@ -5,6 +5,7 @@
 
 mod private;
 mod results;
+mod secrets;
 mod snapshots;
 
 use std::{
@@ -23,7 +24,7 @@ pub use snapshots::{SnapshotKey, StoredSnapshot};
 /// Marks the file as ours ("NeuC"), so that another program's database is never taken over.
 const APPLICATION_ID: i32 = 0x4e65_7543;
 /// Each step brings the schema from its position to the next; `user_version` counts the steps taken.
-const STEPS: &[&str] = &[snapshots::SCHEMA, snapshots::WITH_OFFERS];
+const STEPS: &[&str] = &[snapshots::SCHEMA, snapshots::WITH_OFFERS, secrets::SCHEMA];
 /// Only our own bridge writes here; whoever holds the file longer than this is a backup or a person's tool.
 const BUSY: Duration = Duration::from_secs(2);
 
