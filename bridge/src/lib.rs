@@ -14,6 +14,7 @@ pub mod home;
 pub mod http;
 pub mod ids;
 pub mod oauth;
+mod reach;
 pub mod secrets;
 pub mod settings;
 pub mod snapshot;

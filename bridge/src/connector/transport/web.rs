@@ -3,8 +3,6 @@
 //! Redirects stay on their origin and keep their method; link-local addresses are never contacted; no error names an
 //! address, whose query may be secret.
 
-mod address;
-
 use std::{borrow::Cow, collections::HashMap, io, sync::Arc, time::Duration};
 
 use futures::StreamExt;
@@ -17,7 +15,7 @@ use rmcp::{
 };
 use url::Url;
 
-use self::address::{PublicResolver, follow_same_origin, link_local_host};
+use crate::reach::{Resolver, follow_same_origin, link_local_host};
 
 /// Until a TCP and TLS connection stands.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -68,7 +66,7 @@ impl Web {
             .connect_timeout(CONNECT_TIMEOUT)
             .pool_idle_timeout(IDLE_TIMEOUT)
             .redirect(reqwest::redirect::Policy::custom(follow_same_origin))
-            .dns_resolver(Arc::new(PublicResolver))
+            .dns_resolver(Arc::new(Resolver::Given))
             .no_proxy()
             .user_agent(concat!("neuron-connect/", env!("CARGO_PKG_VERSION")))
             .build()

@@ -1,0 +1,328 @@
+//! The way from "sign in" to a page that may be opened.
+
+use std::sync::Arc;
+
+use super::{
+    authorize,
+    board::Ticket,
+    challenge::{self, Asked},
+    discovery::{self, Found},
+    fault::SignInError,
+    fetch::Fetch,
+    pair,
+    record::{Access, Client, Endpoints, Flow, Grant, Registration},
+    register::{self, Registered},
+    safe_url::safe,
+    scopes::{self, Wishes},
+    sign_ins::Inner,
+    target::{Ask, Begun, Target, place},
+    ways::{Choice, Registers},
+};
+use crate::{
+    config::Redirect,
+    snapshot::{RedirectKind, SignInOutcome, SignInStage, SignInView},
+};
+
+/// How long an answer of the browser is waited for, in milliseconds.
+const FLOW_LIFE: u64 = 10 * 60 * 1000;
+
+/// A client and the way back that it has.
+struct Chosen {
+    client: Client,
+    kind: RedirectKind,
+    redirect_uri: String,
+}
+
+/// What was kept of earlier sign-ins of a connector at its present address.
+struct Before {
+    grant: Option<Grant>,
+    registration: Option<Registration>,
+}
+
+impl Before {
+    /// Where one signed in so far.
+    fn issuer(&self) -> Option<&str> {
+        let grant = self.grant.as_ref().map(|grant| grant.server.issuer.as_str());
+        grant.or_else(|| {
+            self.registration
+                .as_ref()
+                .map(|registration| registration.issuer.as_str())
+        })
+    }
+}
+
+pub(super) async fn begin(inner: Arc<Inner>, target: Target, ask: Ask) -> Result<Begun, SignInError> {
+    let id = target.connector.clone();
+    let ticket = inner.board.open(SignInView {
+        server: id.clone(),
+        sign_in_at: None,
+        access_goes_to: target.place(),
+        since: inner.core.now(),
+        stage: SignInStage::Preparing,
+    });
+    let result = prepare(&inner, &target, &ask, ticket).await;
+    if let Some(stage) = result.as_ref().err().and_then(stage_of) {
+        let now = inner.core.now();
+        inner.board.change(&id, ticket, |view| {
+            view.since = now;
+            view.stage = stage;
+        });
+    }
+    result
+}
+
+/// What the person is shown where it does not go on.
+fn stage_of(error: &SignInError) -> Option<SignInStage> {
+    Some(match error {
+        SignInError::Replaced => return None,
+        SignInError::Confirm { issuer, changed } => SignInStage::Confirm {
+            issuer: issuer.clone(),
+            changed: *changed,
+        },
+        SignInError::NeedsClient { issuer, redirect_uri } => SignInStage::NeedsClient {
+            issuer: issuer.clone(),
+            redirect_uri: redirect_uri.clone(),
+        },
+        SignInError::NoPkce { issuer } => SignInStage::NoPkce { issuer: issuer.clone() },
+        SignInError::Keychain(_)
+        | SignInError::Unsupported(_)
+        | SignInError::NeedsIssuer { .. }
+        | SignInError::OtherIssuer { .. }
+        | SignInError::UnsafeUrl
+        | SignInError::CallbackUnavailable(_)
+        | SignInError::TooMany
+        | SignInError::NobodySignsIn
+        | SignInError::Unavailable(_)
+        | SignInError::Refused(_) => SignInStage::Failed {
+            outcome: SignInOutcome::Failed,
+            message: error.sentence(),
+        },
+    })
+}
+
+async fn prepare(inner: &Inner, target: &Target, ask: &Ask, ticket: Ticket) -> Result<Begun, SignInError> {
+    let id = &target.connector;
+    if super::bearer::is_own(target) {
+        return Err(SignInError::NobodySignsIn);
+    }
+    let asked = ask
+        .challenge
+        .as_ref()
+        .map_or_else(|| Ok(Asked::default()), challenge::read);
+    let asked = asked.map_err(SignInError::Unsupported)?;
+    let wants_more = asked.error.as_deref() == Some("insufficient_scope") || !ask.scopes.is_empty();
+    if (wants_more || asked.error.is_some()) && inner.row_is_full(id) {
+        return Err(SignInError::TooMany);
+    }
+    let entry = target.oauth.as_ref().map(|oauth| &oauth.settings);
+    let redirect = entry.map_or(Redirect::Auto, |entry| entry.redirect);
+    // Before anybody is contacted: without any way back there is nothing to begin.
+    inner
+        .ways()
+        .to_try(Choice::of(ask.redirect, redirect, None), Registers::ThisApp)?;
+    let before = before(inner, target).await?;
+
+    let fetch = inner.core.fetches.named_by(&target.url).await?;
+    let of_entry = entry.and_then(|entry| entry.issuer.as_deref());
+    let preferred: Vec<_> = of_entry.into_iter().chain(before.issuer()).collect();
+    let found = discovery::discover(&fetch, target, &asked, &preferred).await?;
+    inner
+        .board
+        .change(id, ticket, |view| view.sign_in_at = Some(place(&found.issuer)));
+
+    let endpoint = found.server.authorization_endpoint.as_deref();
+    let endpoint =
+        endpoint.ok_or_else(|| SignInError::Refused(format!("{} has no page to sign in at", place(&found.issuer))))?;
+    let endpoint = safe(endpoint, fetch.zone()).ok_or(SignInError::UnsafeUrl)?;
+    if !found.server.has_s256() && !entry.is_some_and(|entry| entry.allow_missing_pkce) {
+        return Err(SignInError::NoPkce {
+            issuer: found.server.issuer.clone(),
+        });
+    }
+    let client = register::of_entry(target, &found)?;
+    confirm(target, &found, &before, ask)?;
+
+    let scopes = scopes::choose(Wishes {
+        configured: entry.and_then(|entry| entry.scopes.as_deref()),
+        challenged: &asked.scopes,
+        of_resource: &found.resource_scopes,
+        of_authority: found.server.scopes(),
+        more: wants_more.then_some(&ask.scopes[..]),
+        allowed: before.grant.as_ref().map(|grant| &grant.scopes[..]).unwrap_or_default(),
+    });
+    let chosen = match client {
+        Some(client) => {
+            let before = inner.chosen(&found.server.issuer);
+            let ways = inner
+                .ways()
+                .to_try(Choice::of(ask.redirect, redirect, before), Registers::Others)?;
+            let (kind, redirect_uri) = first(ways)?;
+            Chosen {
+                client,
+                kind,
+                redirect_uri,
+            }
+        }
+        None => registered(inner, &fetch, target, &found, &before, ask.redirect, &scopes).await?,
+    };
+    wait(inner, target, &found, chosen, scopes, &endpoint, fetch.zone(), ticket).await
+}
+
+async fn before(inner: &Inner, target: &Target) -> Result<Before, SignInError> {
+    let url = target.canonical();
+    let grant = match inner.core.access(&target.connector).await? {
+        Some(Access::SignedIn(grant)) => Some(*grant).filter(|grant| grant.url == url),
+        Some(Access::SignedOut) | None => None,
+    };
+    let registration = inner.core.registration(&target.connector).await?;
+    Ok(Before {
+        grant,
+        registration: registration.filter(|registration| registration.url == url),
+    })
+}
+
+/// A new pair of "where you sign in" and "where the access goes" that does not explain itself needs the person's tick.
+fn confirm(target: &Target, found: &Found, before: &Before, ask: &Ask) -> Result<(), SignInError> {
+    let issuer = &found.server.issuer;
+    let changed = before.issuer().is_some_and(|before| before != issuer);
+    let is_known = before.issuer().is_some() && !changed;
+    if is_known || ask.accept_issuer.as_ref() == Some(issuer) {
+        return Ok(());
+    }
+    if changed || !pair::belong_together(&found.issuer, &target.url) {
+        return Err(SignInError::Confirm {
+            issuer: issuer.clone(),
+            changed,
+        });
+    }
+    Ok(())
+}
+
+/// The client that is registered, or one that is registered now.
+async fn registered(
+    inner: &Inner,
+    fetch: &Fetch,
+    target: &Target,
+    found: &Found,
+    before: &Before,
+    ask: Option<RedirectKind>,
+    scopes: &[String],
+) -> Result<Chosen, SignInError> {
+    let issuer = &found.server.issuer;
+    let kept = before.registration.as_ref().filter(|kept| kept.issuer == *issuer);
+    let entry = target
+        .oauth
+        .as_ref()
+        .map_or(Redirect::Auto, |oauth| oauth.settings.redirect);
+    let chosen = inner.chosen(issuer).or_else(|| kept.and_then(|kept| kept.chosen));
+    let ways = inner
+        .ways()
+        .to_try(Choice::of(ask, entry, chosen), Registers::ThisApp)?;
+    let now = inner.core.now();
+    if let Some(kept) = kept {
+        let way = ways.iter().find(|(_, uri)| *uri == kept.redirect_uri);
+        let covers = kept.scopes.is_empty() || scopes.iter().all(|scope| kept.scopes.contains(scope));
+        if let (Some((kind, uri)), true, true) = (way, covers, kept.expires_at.is_none_or(|end| now < end)) {
+            return Ok(Chosen {
+                client: kept.client.clone(),
+                kind: *kind,
+                redirect_uri: uri.clone(),
+            });
+        }
+    }
+    for (kind, redirect_uri) in ways {
+        let Registered::Client {
+            client,
+            secret_expires_at,
+        } = register::register(fetch, found, &redirect_uri, scopes).await?
+        else {
+            continue;
+        };
+        let registration = Registration {
+            url: target.canonical(),
+            issuer: issuer.clone(),
+            client: client.clone(),
+            redirect_uri: redirect_uri.clone(),
+            scopes: scopes.to_vec(),
+            expires_at: (secret_expires_at != 0).then(|| secret_expires_at.saturating_mul(1000)),
+            chosen: ask.or(chosen),
+        };
+        inner.core.keep_registration(&target.connector, &registration).await?;
+        if let Some(kind) = ask {
+            inner.remember(issuer, kind);
+        }
+        return Ok(Chosen {
+            client,
+            kind,
+            redirect_uri,
+        });
+    }
+    let (_, redirect_uri) = first(inner.ways().to_try(Choice::of(ask, entry, chosen), Registers::Others)?)?;
+    Err(SignInError::NeedsClient {
+        issuer: issuer.clone(),
+        redirect_uri,
+    })
+}
+
+fn first(ways: Vec<(RedirectKind, String)>) -> Result<(RedirectKind, String), SignInError> {
+    let nothing = || SignInError::CallbackUnavailable("there is no way back".to_owned());
+    ways.into_iter().next().ok_or_else(nothing)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the last step needs what all others found")]
+async fn wait(
+    inner: &Inner,
+    target: &Target,
+    found: &Found,
+    chosen: Chosen,
+    scopes: Vec<String>,
+    endpoint: &url::Url,
+    zone: crate::reach::Zone,
+    ticket: Ticket,
+) -> Result<Begun, SignInError> {
+    let id = &target.connector;
+    let page = authorize::page(
+        endpoint,
+        &chosen.client.id,
+        &chosen.redirect_uri,
+        &scopes,
+        &found.resource,
+        id,
+    );
+    let page = page.ok_or_else(|| SignInError::Refused("the way back is no address".to_owned()))?;
+    let auth_url = safe(page.url.as_str(), zone).ok_or(SignInError::UnsafeUrl)?;
+    let now = inner.core.now();
+    let expires_at = now + FLOW_LIFE;
+    let flow = Flow {
+        name: target.name.clone(),
+        url: target.canonical(),
+        resource: found.resource.clone(),
+        server: Endpoints::from(&found.server),
+        promises_iss: found.server.promises_iss(),
+        client: chosen.client,
+        redirect_uri: chosen.redirect_uri,
+        verifier: page.verifier,
+        scopes: scopes.clone(),
+        expires_at,
+    };
+    let is_wanted = || inner.board.stands(id, ticket);
+    if !inner.flows.put(id, page.state, flow, is_wanted).await? {
+        return Err(SignInError::Replaced);
+    }
+    let stage = SignInStage::Waiting {
+        url: auth_url.as_str().to_owned(),
+        redirect: chosen.kind,
+        other_way: inner.ways().other(chosen.kind),
+        scopes,
+        expires_at,
+    };
+    let shown = inner.board.change(id, ticket, |view| {
+        view.since = now;
+        view.stage = stage;
+    });
+    if shown {
+        Ok(Begun { auth_url })
+    } else {
+        Err(SignInError::Replaced)
+    }
+}

@@ -1,0 +1,169 @@
+//! The way from a browser's answer to a token that is kept.
+
+use std::{sync::Arc, time::Duration};
+
+use secrecy::SecretString;
+use url::Url;
+
+use super::{
+    bearer::with_tokens,
+    board::TOO_LATE,
+    callback::{Answer, Callback},
+    record::{Access, ClientOrigin, Flow, Grant},
+    sign_ins::{Finished, Inner},
+    slot::{Held, Kept, Reason},
+    target::place,
+    token::{TokenEndpoint, TokenError, error_code},
+    vault::Account,
+};
+use crate::{
+    ids::ConnectorId,
+    snapshot::{SignInOutcome, SignInStage, SignInView},
+};
+
+/// Until whoever renews the connector's token is done.
+const TURN_WAIT: Duration = Duration::from_secs(15);
+/// Most characters of a server's own words.
+const LONGEST_WORDS: usize = 200;
+
+pub(super) async fn finish(inner: Arc<Inner>, callback: Callback) -> Finished {
+    let claimed = match inner.flows.claim(&callback.state).await {
+        Ok(claimed) => claimed,
+        Err(fault) => return nobody(SignInOutcome::Failed, fault.sentence()),
+    };
+    let Some((id, flow)) = claimed else {
+        let words = "No sign-in waits for this answer. It may have been used already; else begin again.";
+        return nobody(SignInOutcome::InvalidState, words.to_owned());
+    };
+    let at = |text: &str| Url::parse(text).map_or_else(|_| String::new(), |url| place(&url));
+    let ticket = inner.board.open(SignInView {
+        server: id.clone(),
+        sign_in_at: Some(at(&flow.server.issuer)),
+        access_goes_to: at(&flow.url),
+        since: inner.core.now(),
+        stage: SignInStage::Finishing,
+    });
+    let (outcome, message) = match end(&inner, &id, &flow, callback).await {
+        Ok(()) => {
+            inner.add_to_row(&id);
+            inner.board.close(&id, ticket);
+            (SignInOutcome::SignedIn, format!("You are signed in for {}.", flow.name))
+        }
+        Err((outcome, message)) => {
+            let now = inner.core.now();
+            inner.board.change(&id, ticket, |view| {
+                view.since = now;
+                view.stage = SignInStage::Failed {
+                    outcome,
+                    message: message.clone(),
+                };
+            });
+            (outcome, message)
+        }
+    };
+    Finished {
+        server: Some(id),
+        outcome,
+        message,
+    }
+}
+
+fn nobody(outcome: SignInOutcome, message: String) -> Finished {
+    Finished {
+        server: None,
+        outcome,
+        message,
+    }
+}
+
+type Ended = Result<(), (SignInOutcome, String)>;
+
+fn failed(message: impl Into<String>) -> (SignInOutcome, String) {
+    (SignInOutcome::Failed, message.into())
+}
+
+async fn end(inner: &Inner, id: &ConnectorId, flow: &Flow, callback: Callback) -> Ended {
+    if flow.expires_at <= inner.core.now() {
+        return Err((SignInOutcome::Expired, TOO_LATE.to_owned()));
+    }
+    // RFC 9207 §2.4, before anything else of the answer is looked at: it may be another server's.
+    let is_from_there = match &callback.iss {
+        Some(iss) => *iss == flow.server.issuer,
+        None => !flow.promises_iss,
+    };
+    if !is_from_there {
+        return Err(failed(
+            "The answer does not come from where you were sent to sign in. Nothing of it was used.",
+        ));
+    }
+    match callback.answer {
+        Answer::Code(code) => exchange(inner, id, flow, &code).await,
+        Answer::Refusal { error, description } => Err(refusal(&error, description.as_deref())),
+    }
+}
+
+fn refusal(error: &str, description: Option<&str>) -> (SignInOutcome, String) {
+    let words = description.map(|words| words.chars().take(LONGEST_WORDS).collect::<String>());
+    let words = words
+        .map(|words| format!(" It says: {}", words.trim()))
+        .unwrap_or_default();
+    if error == "access_denied" {
+        (SignInOutcome::Denied, format!("The sign-in was not allowed.{words}"))
+    } else {
+        failed(format!(
+            "The server did not sign you in ({}).{words}",
+            error_code(error)
+        ))
+    }
+}
+
+async fn exchange(inner: &Inner, id: &ConnectorId, flow: &Flow, code: &SecretString) -> Ended {
+    let url = Url::parse(&flow.url).map_err(|_not_a_url| failed("The connector has no address."))?;
+    let fetch = inner.core.fetches.named_by(&url).await;
+    let fetch = fetch.map_err(|error| failed(format!("Signing in did not work: {error}.")))?;
+    let now = inner.core.now();
+    let endpoint = TokenEndpoint {
+        fetch: &fetch,
+        server: &flow.server,
+        client: &flow.client,
+        now,
+    };
+    let tokens = endpoint
+        .exchange(code, &flow.verifier, &flow.redirect_uri, &flow.resource)
+        .await;
+    let tokens = match tokens {
+        Ok(tokens) => tokens,
+        Err(TokenError::UnknownClient) => {
+            if flow.client.origin == ClientOrigin::Dynamic {
+                let forgotten = inner.core.keychain.delete(&Account::Client(id.clone())).await;
+                forgotten.map_err(|fault| failed(fault.sentence()))?;
+            }
+            return Err(failed("The server does not know this app any longer. Sign in again."));
+        }
+        Err(TokenError::Over) => return Err(failed("The server takes this answer for used or over. Sign in again.")),
+        Err(TokenError::Unavailable(what) | TokenError::Refused(what)) => {
+            return Err(failed(format!("Signing in did not work: {what}. Try again.")));
+        }
+    };
+    let empty = Grant {
+        url: flow.url.clone(),
+        resource: flow.resource.clone(),
+        server: flow.server.clone(),
+        client: flow.client.clone(),
+        access: None,
+        refresh: None,
+        issued_at: now,
+        expires_at: None,
+        scopes: flow.scopes.clone(),
+    };
+    let grant = with_tokens(empty, tokens, now);
+    let slot = inner.core.slot(id);
+    // A renewal of the old token must not be written over the new one.
+    let turn = tokio::time::timeout(TURN_WAIT, slot.turn.lock()).await;
+    let _turn = turn.map_err(|_elapsed| failed("An older sign-in is still being renewed. Sign in again."))?;
+    let access = Access::SignedIn(Box::new(grant.clone()));
+    let kept = inner.core.keep_access(id, &access).await;
+    kept.map_err(|fault| failed(fault.sentence()))?;
+    slot.hold(Some(Held::new(grant, Reason::Plain, Kept::InKeychain)));
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! Requests to a token endpoint: codes, refreshing, client credentials, revocation.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use oauth2::{
+    AsyncHttpClient, AuthType, AuthorizationCode, ClientId, ClientSecret, EndpointMaybeSet, EndpointNotSet,
+    EndpointSet, HttpRequest, HttpResponse, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError,
+    RevocationUrl, Scope, StandardRevocableToken, TokenResponse as _, TokenUrl,
+    basic::{BasicClient, BasicErrorResponse, BasicErrorResponseType, BasicTokenResponse},
+};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Serialize;
+
+use super::{
+    fetch::{Fetch, FetchError},
+    record::{Client, Endpoints, Proof},
+    target::place,
+};
+
+/// How long a signed proof of who we are holds.
+const ASSERTION_LIFE: Duration = Duration::from_secs(60);
+/// RFC 7523 §2.2.
+const ASSERTION_KIND: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// What a token endpoint gave.
+#[derive(Debug)]
+pub(super) struct Tokens {
+    pub(super) access: SecretString,
+    pub(super) refresh: Option<SecretString>,
+    pub(super) lifetime: Option<Duration>,
+    pub(super) scopes: Option<Vec<String>>,
+}
+
+/// Why it gave nothing. Texts are the ends of sentences.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TokenError {
+    /// It could not be asked, or gave no answer that means anything: what one has may still be good.
+    Unavailable(String),
+    /// What was shown to it is over (`invalid_grant`).
+    Over,
+    /// It does not know the client, or not any longer (`invalid_client`, `unauthorized_client`).
+    UnknownClient,
+    /// It says no in another way.
+    Refused(String),
+}
+
+/// One client at one token endpoint.
+pub(super) struct TokenEndpoint<'a> {
+    pub(super) fetch: &'a Fetch,
+    pub(super) server: &'a Endpoints,
+    pub(super) client: &'a Client,
+    /// Unix milliseconds.
+    pub(super) now: u64,
+}
+
+impl<'c> AsyncHttpClient<'c> for Fetch {
+    type Error = FetchError;
+    type Future = BoxFuture<'c, Result<HttpResponse, FetchError>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        Box::pin(self.carry(request))
+    }
+}
+
+type OAuthClient = BasicClient<EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointMaybeSet, EndpointSet>;
+type Failure = RequestTokenError<FetchError, BasicErrorResponse>;
+
+impl TokenEndpoint<'_> {
+    /// RFC 6749 §4.1.3 with the verifier of RFC 7636.
+    pub(super) async fn exchange(
+        &self,
+        code: &SecretString,
+        verifier: &SecretString,
+        redirect_uri: &str,
+        resource: &str,
+    ) -> Result<Tokens, TokenError> {
+        let client = self.client();
+        let redirect = RedirectUrl::new(redirect_uri.to_owned())
+            .map_err(|_not_a_url| TokenError::Refused("the way back is no address".to_owned()))?;
+        let mut request = client
+            .exchange_code(AuthorizationCode::new(code.expose_secret().to_owned()))
+            .set_pkce_verifier(PkceCodeVerifier::new(verifier.expose_secret().to_owned()))
+            .set_redirect_uri(std::borrow::Cow::Owned(redirect))
+            .add_extra_param("resource", resource.to_owned());
+        for (name, value) in self.assertion()? {
+            request = request.add_extra_param(name, value);
+        }
+        self.read(request.request_async(self.fetch).await)
+    }
+
+    /// RFC 6749 §6; no scopes, so that none is lost.
+    pub(super) async fn refresh(&self, refresh: &SecretString, resource: &str) -> Result<Tokens, TokenError> {
+        let client = self.client();
+        let token = RefreshToken::new(refresh.expose_secret().to_owned());
+        let mut request = client
+            .exchange_refresh_token(&token)
+            .add_extra_param("resource", resource.to_owned());
+        for (name, value) in self.assertion()? {
+            request = request.add_extra_param(name, value);
+        }
+        self.read(request.request_async(self.fetch).await)
+    }
+
+    /// RFC 6749 §4.4.
+    pub(super) async fn client_credentials(&self, scopes: &[String], resource: &str) -> Result<Tokens, TokenError> {
+        let client = self.client();
+        let mut request = client
+            .exchange_client_credentials()
+            .add_scopes(scopes.iter().cloned().map(Scope::new))
+            .add_extra_param("resource", resource.to_owned());
+        for (name, value) in self.assertion()? {
+            request = request.add_extra_param(name, value);
+        }
+        self.read(request.request_async(self.fetch).await)
+    }
+
+    /// RFC 7009, where the server offers it; whether it was asked.
+    pub(super) async fn revoke(&self, token: StandardRevocableToken) -> bool {
+        let client = self.client();
+        let Ok(request) = client.revoke_token(token) else {
+            return false;
+        };
+        let Ok(assertion) = self.assertion() else { return false };
+        let mut request = request;
+        for (name, value) in assertion {
+            request = request.add_extra_param(name, value);
+        }
+        request.request_async(self.fetch).await.is_ok()
+    }
+
+    fn client(&self) -> OAuthClient {
+        let client = BasicClient::new(ClientId::new(self.client.id.clone()))
+            .set_token_uri(TokenUrl::from_url(self.server.token.clone()))
+            .set_revocation_url_option(self.server.revocation.clone().map(RevocationUrl::from_url));
+        let with = |client: OAuthClient, secret: &SecretString, kind| {
+            client
+                .set_client_secret(ClientSecret::new(secret.expose_secret().to_owned()))
+                .set_auth_type(kind)
+        };
+        match &self.client.proof {
+            Proof::None | Proof::PrivateKeyJwt { .. } => client.set_auth_type(AuthType::RequestBody),
+            Proof::ClientSecretBasic { secret } => with(client, secret, AuthType::BasicAuth),
+            Proof::ClientSecretPost { secret } => with(client, secret, AuthType::RequestBody),
+        }
+    }
+
+    /// The signed proof of who we are, where that is how this client proves it (RFC 7523 §2.2).
+    fn assertion(&self) -> Result<Vec<(&'static str, String)>, TokenError> {
+        let Proof::PrivateKeyJwt { key, algorithm } = &self.client.proof else {
+            return Ok(Vec::new());
+        };
+        #[derive(Serialize)]
+        struct Claims<'c> {
+            iss: &'c str,
+            sub: &'c str,
+            aud: &'c str,
+            jti: String,
+            iat: u64,
+            exp: u64,
+        }
+        let unusable = || TokenError::Refused("the private key of the entry cannot be used".to_owned());
+        let algorithm: Algorithm = algorithm.parse().map_err(|_unknown| unusable())?;
+        let pem = key.expose_secret().as_bytes();
+        let key = match algorithm {
+            Algorithm::ES256 | Algorithm::ES384 => EncodingKey::from_ec_pem(pem),
+            _ => EncodingKey::from_rsa_pem(pem),
+        };
+        let seconds = self.now / 1000;
+        let claims = Claims {
+            iss: &self.client.id,
+            sub: &self.client.id,
+            aud: &self.server.issuer,
+            jti: oauth2::CsrfToken::new_random().secret().clone(),
+            iat: seconds,
+            exp: seconds + ASSERTION_LIFE.as_secs(),
+        };
+        let signed = key.and_then(|key| jsonwebtoken::encode(&Header::new(algorithm), &claims, &key));
+        let signed = signed.map_err(|_unusable| unusable())?;
+        Ok(vec![
+            ("client_assertion_type", ASSERTION_KIND.to_owned()),
+            ("client_assertion", signed),
+        ])
+    }
+
+    fn read(&self, answer: Result<BasicTokenResponse, Failure>) -> Result<Tokens, TokenError> {
+        let response = answer.map_err(|failure| self.failure(failure))?;
+        Ok(Tokens {
+            access: response.access_token().secret().clone().into(),
+            refresh: response.refresh_token().map(|token| token.secret().clone().into()),
+            lifetime: response.expires_in(),
+            scopes: response
+                .scopes()
+                .map(|scopes| scopes.iter().map(|scope| scope.as_str().to_owned()).collect()),
+        })
+    }
+
+    /// Nothing of an answer that could not be read is told: it may hold a token.
+    fn failure(&self, failure: Failure) -> TokenError {
+        let at = place(&self.server.token);
+        match failure {
+            RequestTokenError::ServerResponse(error) => refusal(&at, &error),
+            RequestTokenError::Request(FetchError::Forbidden(what)) => {
+                TokenError::Refused(format!("{what} may not be contacted"))
+            }
+            RequestTokenError::Request(error @ (FetchError::Unreachable(_) | FetchError::TooMuch(_))) => {
+                TokenError::Unavailable(error.to_string())
+            }
+            // Some servers refuse with a success.
+            RequestTokenError::Parse(_, body) => match serde_json::from_slice::<BasicErrorResponse>(&body) {
+                Ok(error) => refusal(&at, &error),
+                Err(_) => TokenError::Unavailable(format!("{at} answered with something else than a token")),
+            },
+            RequestTokenError::Other(_) => {
+                TokenError::Unavailable(format!("{at} answered with something else than a token"))
+            }
+        }
+    }
+}
+
+fn refusal(at: &str, error: &BasicErrorResponse) -> TokenError {
+    match error.error() {
+        BasicErrorResponseType::InvalidGrant => TokenError::Over,
+        BasicErrorResponseType::InvalidClient | BasicErrorResponseType::UnauthorizedClient => TokenError::UnknownClient,
+        BasicErrorResponseType::Extension(code) if code == "temporarily_unavailable" || code == "server_error" => {
+            TokenError::Unavailable(format!("{at} has a problem of its own"))
+        }
+        other @ (BasicErrorResponseType::InvalidRequest
+        | BasicErrorResponseType::InvalidScope
+        | BasicErrorResponseType::UnsupportedGrantType
+        | BasicErrorResponseType::Extension(_)) => {
+            TokenError::Refused(format!("{at} refused it ({})", error_code(other.as_ref())))
+        }
+    }
+}
+
+/// An error's code as RFC 6749 §5.2 allows it, shortened.
+pub(super) fn error_code(code: &str) -> String {
+    let legal = |c: &char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
+    code.chars().filter(legal).take(60).collect()
+}
