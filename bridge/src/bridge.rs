@@ -4,6 +4,7 @@
 //! publishes; changes are messages to the owner (`owner`); calls (`calls`), reads and prompts (`offers`) go straight to
 //! their connector, so that nobody waits for anybody else.
 
+mod approvals;
 mod ask;
 mod calls;
 mod offers;
@@ -26,7 +27,9 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
 pub use self::start::{BridgeOptions, DEFAULT_PORT, StartError};
 use self::{owner::Command, person_file::Edit, publish::Row};
+pub use crate::approval::ApprovalAnswer;
 use crate::{
+    approval::Approvals,
     config::AutoApprove,
     connector::{
         Door,
@@ -101,10 +104,11 @@ pub(crate) struct Published {
 struct Inner {
     published: ArcSwap<Published>,
     snapshots: watch::Sender<Arc<Snapshot>>,
-    events: EventLog,
+    events: Arc<EventLog>,
     commands: mpsc::Sender<Command>,
     api: watch::Sender<ApiView>,
     results: Arc<ResultStore>,
+    approvals: Arc<Approvals>,
     calls: AtomicU64,
     default_call_time: Duration,
 }

@@ -73,11 +73,13 @@ pub enum Route {
     /// One connector, by its key as written in the file.
     Connector(String),
     AddConnector,
+    /// The questions that wait.
+    Approvals,
 }
 
 impl Route {
     /// What the window has after its address for this place: `#/connectors`, `#/connectors/<key, percent-encoded>`,
-    /// `#/add`.
+    /// `#/add`, `#/approvals`.
     pub fn fragment(&self) -> String {
         match self {
             Self::Connectors => "#/connectors".to_owned(),
@@ -86,17 +88,19 @@ impl Route {
                 format!("#/connectors/{key}")
             }
             Self::AddConnector => "#/add".to_owned(),
+            Self::Approvals => "#/approvals".to_owned(),
         }
     }
 }
 
 impl Click {
-    /// The id under which a tray carries the click: `open:<key or place>`, `toggle:<id>`, `try:<id>`, `stop:<id>`,
-    /// `quit`.
+    /// The id under which a tray carries the click: `open:<key or place>`, `add`, `approvals`, `toggle:<id>`, `try:<id>`,
+    /// `stop:<id>`, `quit`.
     pub fn id(&self) -> String {
         match self {
             Self::Open(Route::Connectors) => "open".to_owned(),
             Self::Open(Route::AddConnector) => "add".to_owned(),
+            Self::Open(Route::Approvals) => "approvals".to_owned(),
             Self::Open(Route::Connector(key)) => format!("open:{key}"),
             Self::Toggle(connector) => format!("toggle:{connector}"),
             Self::TryNow(connector) => format!("try:{connector}"),
@@ -111,6 +115,7 @@ impl Click {
             None => match id {
                 "open" => Some(Self::Open(Route::Connectors)),
                 "add" => Some(Self::Open(Route::AddConnector)),
+                "approvals" => Some(Self::Open(Route::Approvals)),
                 "quit" => Some(Self::Quit),
                 _ => None,
             },
@@ -141,8 +146,9 @@ fn toggled(items: &[Item], id: &ConnectorId) -> Option<bool> {
 /// Draws the snapshot as a menu.
 pub fn menu(snapshot: &Snapshot) -> Menu {
     let needs = needs(snapshot);
-    let mut items = vec![Item::Line(status_line(&snapshot.connectors, needs.len()))];
-    let icon = if needs.is_empty() {
+    let questions = snapshot.approvals.len();
+    let mut items = vec![Item::Line(status_line(&snapshot.connectors, needs.len() + questions))];
+    let icon = if needs.is_empty() && questions == 0 {
         Icon::Normal
     } else {
         Icon::Attention
@@ -151,6 +157,9 @@ pub fn menu(snapshot: &Snapshot) -> Menu {
     items.extend(needs.into_iter().take(SHOWN_NEEDS));
     if hidden > 0 {
         items.push(open(format!("{hidden} more…"), Route::Connectors));
+    }
+    if questions > 0 {
+        items.push(open(format!("Pending approvals ({questions})…"), Route::Approvals));
     }
     items.push(Item::Separator);
 

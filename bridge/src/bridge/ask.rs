@@ -126,6 +126,10 @@ impl Subject<'_> {
                 };
                 ApiError::new(Code::UpstreamTimeout, message)
             }
+            CallFault::Declined => ApiError::new(
+                Code::Denied,
+                format!("{server} wanted a page opened before {subject}, and that was not done."),
+            ),
             CallFault::NotSent => ApiError::new(Code::Unavailable, format!("{server} ended just now; try again.")),
             CallFault::Lost(cause) => self.lost(door, &cause),
         }

@@ -11,7 +11,7 @@ use super::{
     results,
 };
 use crate::{
-    connector::{Door, Step, Tell},
+    connector::{Door, Step, Tell, Whose},
     error::{Action, ApiError, Code},
     event::Event,
     ids::{ExposedName, ToolName},
@@ -142,9 +142,13 @@ async fn send(
     still_listed(inner, target)?;
     let time = ask::time(door, request.timeout, inner.default_call_time);
     let tool = target.tool.as_str();
+    let whose = Whose {
+        caller: caller.label(),
+        tell,
+    };
     let raw = ask::send(door, Subject::Tool(&target.tool), session, |session| {
-        let input = request.input.clone();
-        async move { session.call(tool, input, time, tell).await }
+        let input = &request.input;
+        async move { session.call(tool, input, time, whose).await }
     })
     .await?;
     answer(inner, caller, target, raw, begun).await

@@ -15,7 +15,7 @@ use super::{
     results, unknown_server,
 };
 use crate::{
-    connector::{CallFault, Items, Offers, Prompt, Rejected, Resource, Session, Template},
+    connector::{CallFault, Items, Offers, Prompt, Rejected, Resource, Session, Template, Whose},
     error::{ApiError, Code},
     ids::ConnectorId,
     store::{Content, ResultError, ResultId, Saved},
@@ -130,7 +130,7 @@ impl BridgeHandle {
         uri: String,
     ) -> Result<ReadAnswer, ApiError> {
         let asked = Asked::Resource { uri };
-        let raw = self.ask(&server, &asked).await?;
+        let raw = self.ask(&caller, &server, &asked).await?;
         let (shaped, result_id) = results::shape_and_keep(&self.inner, &caller, raw, shape_contents)
             .await
             .map_err(|error| asked.unreadable(&server, &error))?;
@@ -153,7 +153,7 @@ impl BridgeHandle {
         uri: String,
     ) -> Result<SavedResource, ApiError> {
         let asked = Asked::Resource { uri };
-        let raw = self.ask(&server, &asked).await?;
+        let raw = self.ask(&caller, &server, &asked).await?;
         let store = self.inner.results.clone();
         let given_up = CancellationToken::new();
         let _until_dropped = given_up.clone().drop_guard();
@@ -199,7 +199,7 @@ impl BridgeHandle {
         arguments: Map<String, Value>,
     ) -> Result<PromptAnswer, ApiError> {
         let asked = Asked::Prompt { name, arguments };
-        let raw = self.ask(&server, &asked).await?;
+        let raw = self.ask(&caller, &server, &asked).await?;
         let (shaped, result_id) = results::shape_and_keep(&self.inner, &caller, raw, shape_prompt)
             .await
             .map_err(|error| asked.unreadable(&server, &error))?;
@@ -230,12 +230,16 @@ impl BridgeHandle {
             .collect())
     }
 
-    async fn ask(&self, server: &ConnectorId, asked: &Asked) -> Result<String, ApiError> {
+    async fn ask(&self, caller: &Caller, server: &ConnectorId, asked: &Asked) -> Result<String, ApiError> {
         let door = self.door(server)?;
         let session = ask::session(&door).await?;
         let time = ask::time(&door, None, self.inner.default_call_time);
+        let whose = Whose {
+            caller: caller.label(),
+            tell: &|_| {},
+        };
         ask::send(&door, asked.subject(), session, |session| async move {
-            asked.send(&session, time).await
+            asked.send(&session, time, whose).await
         })
         .await
     }
@@ -275,10 +279,10 @@ enum SaveFault {
 }
 
 impl Asked {
-    async fn send(&self, session: &Session, time: Duration) -> Result<String, CallFault> {
+    async fn send(&self, session: &Session, time: Duration, whose: Whose<'_>) -> Result<String, CallFault> {
         match self {
-            Self::Resource { uri } => session.read_resource(uri, time).await,
-            Self::Prompt { name, arguments } => session.get_prompt(name, arguments.clone(), time).await,
+            Self::Resource { uri } => session.read_resource(uri, time, whose).await,
+            Self::Prompt { name, arguments } => session.get_prompt(name, arguments, time, whose).await,
         }
     }
 

@@ -95,6 +95,7 @@ impl Owner {
                 },
                 Some(()) = file_changed.recv() => self.reload().await,
                 () = world.changed.notified() => self.publish(),
+                () = world.approvals.changed.notified() => self.publish(),
                 Ok(()) = api.changed() => self.publish(),
                 Ok(()) = keychain.changed() => self.publish(),
             }
@@ -238,7 +239,7 @@ impl Owner {
             connectors,
             keychain: self.world.keychain.state().borrow().clone(),
             sign_ins: Vec::new(),
-            approvals: Vec::new(),
+            approvals: self.world.approvals.waiting(None),
         });
         let doors: HashMap<ConnectorId, Door> = self
             .connectors

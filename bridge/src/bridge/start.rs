@@ -14,6 +14,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::PersonFile};
 use crate::{
+    approval::Approvals,
     builtin,
     config::{Config, ConfigFile, MAX_CALL_MS, WatchError, Watcher},
     connector::{
@@ -93,7 +94,15 @@ impl BridgeHandle {
         let lock = Arc::new(home.lock(options.program)?);
         let (settings, settings_notices) = Settings::load(&home.settings_file());
         let port = port(options.port, &settings)?;
-        let world = open_world(&options, &home, person_home, tuning(&settings, Tuning::NEVER))?;
+        let events = Arc::new(EventLog::default());
+        let approvals = Arc::new(Approvals::new(events.clone()));
+        let world = open_world(
+            &options,
+            &home,
+            person_home,
+            tuning(&settings, Tuning::NEVER),
+            approvals.clone(),
+        )?;
         let results = Arc::new(ResultStore::open(home.results_folder())?);
         results.prune(SystemTime::now());
 
@@ -120,10 +129,11 @@ impl BridgeHandle {
         let inner = Arc::new(Inner {
             published: ArcSwap::from_pointee(published),
             snapshots: watch::channel(snapshot).0,
-            events: EventLog::default(),
+            events,
             commands,
             api: api.clone(),
             results,
+            approvals,
             calls: AtomicU64::new(0),
             default_call_time,
         });
@@ -172,6 +182,7 @@ fn open_world(
     home: &Home,
     person_home: PathBuf,
     tuning: Tuning,
+    approvals: Arc<Approvals>,
 ) -> Result<Arc<World>, StartError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let children = home.children_file();
@@ -200,6 +211,7 @@ fn open_world(
         slots: Arc::new(Semaphore::new(cores)),
         tuning: ArcSwap::from_pointee(tuning),
         wakes: Wakes::start(),
+        approvals,
         changed: Notify::new(),
     }))
 }

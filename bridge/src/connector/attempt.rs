@@ -22,7 +22,7 @@ use super::{
     discovery::{self, RawOffers},
     fault,
     log::Log,
-    session::{Keeper, Session, SessionName},
+    session::{Desk, Keeper, Session, SessionName},
     state::Failure,
 };
 use crate::{
@@ -147,9 +147,10 @@ async fn connect(
     cradle: &Cradle,
     kept: &mut Option<Keeper>,
 ) -> Result<(Arc<Session>, Listed), Cause> {
+    let desk = Arc::new(Desk::new(world.approvals.clone(), &plan.entry, plan.log.clone()));
     let (session, keeper) = match resolve(world, &plan.entry).await? {
-        launch @ Resolved::Stdio { .. } => stdio::open(world, plan, patience, cradle, launch).await?,
-        launch @ Resolved::Http { .. } => http::open(plan, launch).await?,
+        launch @ Resolved::Stdio { .. } => stdio::open(world, plan, patience, cradle, desk, launch).await?,
+        launch @ Resolved::Http { .. } => http::open(plan, desk, launch).await?,
     };
     *kept = Some(keeper);
     let listed = list_before(world, &plan.entry, &session, &plan.log, patience.at_most()).await?;

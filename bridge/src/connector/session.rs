@@ -3,14 +3,17 @@
 //! The connector's task owns a [`Keeper`] and ends the session through it; callers share the [`Session`] and can only
 //! call. A call is sent once and never again.
 
+mod clock;
+mod desk;
+mod input;
 mod progress;
 mod requests;
+mod under_way;
 
 use std::{
-    collections::HashMap,
     fmt,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -19,20 +22,22 @@ use std::{
 use rmcp::{
     ClientHandler, Peer, RoleClient,
     model::{
-        ClientCapabilities, ClientConfig, ClientRequest, Implementation, PingRequest, ProgressNotificationParam,
-        ProgressToken, ProtocolVersion, ServerCapabilities, SubscriptionFilter,
+        ClientCapabilities, ClientConfig, ClientRequest, CustomNotification, CustomRequest, CustomResult,
+        ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation, PingRequest,
+        ProgressNotificationParam, ProtocolVersion, ServerCapabilities, SubscriptionFilter, UrlElicitationCapability,
     },
-    service::{NotificationContext, PeerRequestOptions, RunningService, ServiceError, Subscription},
+    service::{NotificationContext, PeerRequestOptions, RequestContext, RunningService, ServiceError, Subscription},
 };
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::progress::Progress;
+use self::under_way::Requests;
 pub use self::{
+    desk::Desk,
     progress::{Step, Tell},
-    requests::CallFault,
+    requests::{CallFault, Whose},
 };
-use super::{cause::Cause, state::SessionFacts};
+use super::{cause::Cause, state::SessionFacts, transport::carrier};
 use crate::snapshot::{Era, Readiness};
 
 /// The end of a session takes its process's three seconds or one last request; one that takes longer is left behind.
@@ -50,34 +55,68 @@ pub struct Signals {
     pub replaced: Notify,
     /// A stream from the server stands open, over which its silence would go unnoticed.
     pub stream_open: Arc<AtomicBool>,
-    progress: Mutex<HashMap<ProgressToken, Arc<Progress>>>,
+    requests: Requests,
 }
 
-/// Our side of the protocol: neither sampling nor roots nor elicitation are declared.
+/// Our side of the protocol: elicitation is declared, as a form and as a page; sampling and roots are not.
 #[derive(Clone)]
 pub struct Handler {
     signals: Arc<Signals>,
+    desk: Arc<Desk>,
 }
 
 impl Handler {
-    /// A side that reports to `signals`.
-    pub fn new(signals: Arc<Signals>) -> Self {
-        Self { signals }
+    /// A side that reports to `signals` and puts questions to the person at `desk`.
+    pub fn new(signals: Arc<Signals>, desk: Arc<Desk>) -> Self {
+        Self { signals, desk }
     }
 }
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("neuron-connect", env!("CARGO_PKG_VERSION")).with_title("Neuron Connect");
-        let mut config = ClientConfig::new(ClientCapabilities::default(), us);
+        let elicitation = ElicitationCapability::new()
+            .with_form(FormElicitationCapability::new())
+            .with_url(UrlElicitationCapability::new());
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(elicitation);
+        let mut config = ClientConfig::new(capabilities, us);
         config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
         config
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        let progress = self.signals.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(progress) = progress.get(&params.progress_token) {
-            progress.report(params);
+        self.signals.requests.report(params);
+    }
+
+    /// `elicitation/create`, which the transports hand over as it came.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != carrier::ELICITATION {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+        }
+        let info = context.peer.peer_info();
+        let era = info.as_ref().map(|info| Era::of(&info.protocol_version));
+        let params = request.params.unwrap_or_default();
+        let response = self.desk.asked(era, self.signals.requests.all(), &params);
+        tokio::select! {
+            response = response => Ok(CustomResult(response.to_json())),
+            // The upstream asks no longer.
+            () = context.ct.cancelled() => Ok(CustomResult(desk::Response::Cancel.to_json())),
+        }
+    }
+
+    async fn on_custom_notification(&self, notification: CustomNotification, _: NotificationContext<RoleClient>) {
+        if notification.method == "notifications/elicitation/complete"
+            && let Some(id) = notification
+                .params
+                .as_ref()
+                .and_then(|params| params["elicitationId"].as_str())
+        {
+            self.desk.completed(id);
         }
     }
 
@@ -111,6 +150,16 @@ impl fmt::Display for SessionName {
     }
 }
 
+impl Era {
+    fn of(protocol: &ProtocolVersion) -> Self {
+        if protocol.has_initialize() {
+            Self::Legacy
+        } else {
+            Self::Modern
+        }
+    }
+}
+
 /// Whether a session is over, and then why.
 #[derive(Debug, Default)]
 pub struct End {
@@ -123,6 +172,11 @@ impl End {
     /// Nothing more is to be asked of it.
     pub fn over(&self) {
         self.over.cancel();
+    }
+
+    /// Resolves when it is over.
+    pub async fn is_over(&self) {
+        self.over.cancelled().await;
     }
 
     /// It is gone, and this is why.
@@ -165,6 +219,7 @@ pub struct Session {
     over_stdio: bool,
     proved: AtomicBool,
     peer: Peer<RoleClient>,
+    desk: Arc<Desk>,
 }
 
 /// What came of a ping.
@@ -207,18 +262,16 @@ impl Session {
         signals: Arc<Signals>,
         over_stdio: bool,
         end: Arc<End>,
+        desk: Arc<Desk>,
     ) -> Self {
         let peer = service.peer().clone();
+        desk.open(end.clone());
         let info = peer.peer_info();
         let protocol = info
             .as_ref()
             .map(|info| info.protocol_version.clone())
             .unwrap_or_default();
-        let era = if protocol.has_initialize() {
-            Era::Legacy
-        } else {
-            Era::Modern
-        };
+        let era = Era::of(&protocol);
         Self {
             name: SessionName::draw(),
             facts: SessionFacts {
@@ -247,6 +300,7 @@ impl Session {
             over_stdio,
             proved: AtomicBool::new(false),
             peer,
+            desk,
         }
     }
 
@@ -268,8 +322,7 @@ impl Session {
 
     /// Whether a call, a read or a prompt is under way.
     pub fn is_busy(&self) -> bool {
-        let requests = self.signals.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        !requests.is_empty()
+        self.signals.requests.any()
     }
 
     /// Asks whether the upstream lives: any answer of its own within `patience` says so.

@@ -31,6 +31,7 @@ use super::{
     wake::Wakes,
 };
 use crate::{
+    approval::Approvals,
     builtin,
     config::{self, Launch, Lookup, StdioLaunch},
     home::Home,
@@ -79,6 +80,8 @@ pub struct World {
     pub tuning: ArcSwap<Tuning>,
     pub wakes: Wakes,
     pub keychain: Keychain,
+    /// Where upstreams' questions wait for the person.
+    pub approvals: Arc<Approvals>,
     /// Told whenever a connector has something new to show.
     pub changed: Notify,
 }

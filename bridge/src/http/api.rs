@@ -7,14 +7,14 @@ use tokio::sync::broadcast;
 
 use crate::{
     bridge::{
-        BridgeHandle, CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece,
-        SavedResource,
+        ApprovalAnswer, BridgeHandle, CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer,
+        ResourceList, ResultPiece, SavedResource,
     },
     config::AutoApprove,
     error::ApiError,
     event::Numbered,
     ids::ConnectorId,
-    snapshot::{CallAnswer, ConnectorDetail, ConnectorView, LogPage, Snapshot},
+    snapshot::{ApprovalView, CallAnswer, ConnectorDetail, ConnectorView, LogPage, Snapshot},
     tools::ToolList,
 };
 
@@ -44,6 +44,10 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn reconnect(&self, id: ConnectorId) -> impl Answer<(ConnectorView, bool)>;
     fn stop_trying(&self, id: ConnectorId) -> impl Answer<ConnectorView>;
     fn log(&self, id: ConnectorId, query: LogQuery) -> impl Answer<LogPage>;
+    fn approvals(&self, caller: Caller) -> impl Future<Output = Vec<ApprovalView>> + Send;
+    fn approval(&self, caller: Caller, id: String) -> impl Answer<ApprovalView>;
+    fn answer_approval(&self, id: String, answer: ApprovalAnswer) -> impl Answer<ApprovalView>;
+    fn extend_approval(&self, id: String) -> impl Answer<ApprovalView>;
 }
 
 /// What an operation comes to. Dropping it gives the operation up.
@@ -128,5 +132,21 @@ impl Api for BridgeHandle {
 
     fn log(&self, id: ConnectorId, query: LogQuery) -> impl Answer<LogPage> {
         self.log(id, query)
+    }
+
+    fn approvals(&self, caller: Caller) -> impl Future<Output = Vec<ApprovalView>> + Send {
+        self.approvals(caller)
+    }
+
+    fn approval(&self, caller: Caller, id: String) -> impl Answer<ApprovalView> {
+        self.approval(caller, id)
+    }
+
+    fn answer_approval(&self, id: String, answer: ApprovalAnswer) -> impl Answer<ApprovalView> {
+        self.answer_approval(id, answer)
+    }
+
+    fn extend_approval(&self, id: String) -> impl Answer<ApprovalView> {
+        self.extend_approval(id)
     }
 }

@@ -26,7 +26,8 @@ use super::{
 };
 use crate::{
     bridge::{
-        CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece, SavedResource,
+        ApprovalAnswer, CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece,
+        SavedResource,
     },
     config::AutoApprove,
     error::{ApiError, Code},
@@ -34,8 +35,9 @@ use crate::{
     home::{Home, HomeLock},
     ids::{ConnectorId, ExposedName, ToolName},
     snapshot::{
-        ApiView, AuthState, AuthView, CallAnswer, ConfigView, ConnectionView, ConnectorDetail, ConnectorView, KeptIn,
-        KeychainView, LogPage, Readiness, RejectedTool, Snapshot, Status, ToolHints, ToolView, TransportKind,
+        ApiView, ApprovalState, ApprovalView, AuthState, AuthView, CallAnswer, ConfigView, ConnectionView,
+        ConnectorDetail, ConnectorView, Elicitation, KeptIn, KeychainView, LogPage, Question, Readiness, RejectedTool,
+        Snapshot, Status, ToolHints, ToolView, TransportKind,
     },
     tools::{Listing, Offer, Tool, ToolList},
 };
@@ -335,6 +337,29 @@ impl Api for FakeApi {
         Ok(view(id.as_str()))
     }
 
+    async fn approvals(&self, caller: Caller) -> Vec<ApprovalView> {
+        self.did(format!("approvals {}", caller.label()));
+        vec![question("q1")]
+    }
+
+    async fn approval(&self, caller: Caller, id: String) -> Result<ApprovalView, ApiError> {
+        if id != "q1" {
+            return Err(ApiError::new(Code::NotFound, format!("There is no question {id:?}.")));
+        }
+        self.did(format!("approval {} {id}", caller.label()));
+        Ok(question(&id))
+    }
+
+    async fn answer_approval(&self, id: String, answer: ApprovalAnswer) -> Result<ApprovalView, ApiError> {
+        self.did(format!("answer_approval {id} {answer:?}"));
+        Ok(question(&id))
+    }
+
+    async fn extend_approval(&self, id: String) -> Result<ApprovalView, ApiError> {
+        self.did(format!("extend_approval {id}"));
+        Ok(question(&id))
+    }
+
     async fn log(&self, id: ConnectorId, query: LogQuery) -> Result<LogPage, ApiError> {
         let after = query.after.map(|after| after.to_string()).unwrap_or_default();
         self.did(format!("log {id} {after} {} {:?}", query.lines, query.wait));
@@ -347,6 +372,24 @@ impl Api for FakeApi {
             next: "a-1".into(),
             missed: false,
         })
+    }
+}
+
+fn question(id: &str) -> ApprovalView {
+    ApprovalView {
+        id: id.to_owned(),
+        state: ApprovalState::Waiting,
+        server: ConnectorId::parse("files").unwrap(),
+        server_name: "Files".into(),
+        asked_at: 1,
+        expires_at: 2,
+        question: Question::Elicitation {
+            asks: Elicitation::Form {
+                message: PRIVATE.into(),
+                schema: json!({"type": "object"}),
+                defaults: json!({}),
+            },
+        },
     }
 }
 

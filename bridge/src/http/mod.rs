@@ -5,6 +5,7 @@
 //! one operation of [`Api`].
 
 mod api;
+mod approvals;
 mod body;
 mod connection;
 mod events;

@@ -192,6 +192,8 @@ async fn paths_that_do_not_exist_and_methods_that_do_not_fit_are_said_so() {
         "/mcp/servers/",
         "/mcp/servers//log",
         "/mcp/servers/files/log/more",
+        "/mcp/approvals/",
+        "/mcp/approvals/q1/more",
         "/mcp/results",
         "/mcp/results/",
         "/mcp/results/a/b",
@@ -203,6 +205,7 @@ async fn paths_that_do_not_exist_and_methods_that_do_not_fit_are_said_so() {
     for route in Routes::<FakeApi>::TABLE {
         let path = route.path.replace("{id}", "files");
         let allowed = match (route.method, path.starts_with("/mcp/servers/")) {
+            _ if route.path == "/mcp/approvals/{id}" => "allow: get,head,post\r\n",
             (MethodFilter::POST, true) => "allow: post,get,head\r\n",
             (MethodFilter::POST, false) => "allow: post\r\n",
             _ => "allow: get,head\r\n",
@@ -234,6 +237,9 @@ async fn a_walk_in_changes_nothing_and_is_told_where_the_owner_does() {
         ("/mcp/resources/read", r#"{"server":"files","uri":"a:b"}"#),
         ("/mcp/resources/read", r#"{"server":"files","uri":"a:b","save":true}"#),
         ("/mcp/prompts/get", r#"{"server":"files","name":"p","arguments":{}}"#),
+        ("/mcp/approvals/q1", r#"{"answer":"approve","content":{}}"#),
+        ("/mcp/approvals/q1", r#"{"answer":"deny"}"#),
+        ("/mcp/approvals/q1", r#"{"answer":"longer"}"#),
     ] {
         let reply = server.ask(post(path, body)).await;
         assert_eq!(

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     api::Api,
-    events,
+    approvals, events,
     extract::{Asker, Json, Name, Params, Refused},
     manage, offers, respond, servers, tools,
 };
@@ -78,6 +78,9 @@ impl<A: Api> Routes<A> {
         Route::new(GET, "/mcp/prompts", |method| on(method, offers::prompts::<A>)),
         Route::new(POST, "/mcp/prompts/get", |method| on(method, offers::prompt::<A>)),
         Route::new(GET, "/mcp/events", |method| on(method, events::stream::<A>)),
+        Route::new(GET, "/mcp/approvals", |method| on(method, approvals::list::<A>)),
+        Route::new(GET, "/mcp/approvals/{id}", |method| on(method, approvals::one::<A>)),
+        Route::new(POST, "/mcp/approvals/{id}", |method| on(method, approvals::answer::<A>)),
     ];
 }
 

@@ -27,5 +27,6 @@ pub use fault::{KeychainFault, TRY_AGAIN};
 pub use file::{FileKey, FileVaultError};
 pub use keychain::{KeepSecrets, Keychain, KeychainError, Places};
 pub use record::{Binding, Bound};
+pub(crate) use redact::is_secret_name;
 pub use redact::{Held, MARK, redact, redact_held};
 pub use redactor::Redactor;

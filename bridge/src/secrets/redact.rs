@@ -14,7 +14,7 @@ use std::{borrow::Cow, fmt, ops::Range, sync::LazyLock};
 use regex::Regex;
 use secrecy::{ExposeSecret as _, SecretString};
 
-pub(super) use name::is_secret as is_secret_name;
+pub(crate) use name::is_secret as is_secret_name;
 
 /// Stands where a secret stood.
 pub const MARK: &str = "[REDACTED]";

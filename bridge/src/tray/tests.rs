@@ -1,6 +1,6 @@
 use super::*;
 use crate::snapshot::{
-    AuthState, AuthView, ConfigView, ConnectionView, KeptIn, KeychainView, Notice, Readiness, TransportKind,
+    ApprovalState, ApprovalView, AuthState, AuthView, ConfigView, ConnectionView, Elicitation, KeptIn, KeychainView, Notice, Question, Readiness, TransportKind,
 };
 
 #[test]
@@ -77,6 +77,39 @@ fn a_taken_port_and_a_broken_file_come_before_connectors_and_call_for_attention(
             button("Files: Not working…", Click::Open(Route::Connector("files".into()))),
         ]
     );
+}
+
+#[test]
+fn questions_that_wait_call_for_attention_behind_what_is_broken_and_are_one_click_away() {
+    let mut snapshot = snapshot(vec![view("files", "Files", Status::Error)]);
+    let question = |id: &str| ApprovalView {
+        id: id.into(),
+        state: ApprovalState::Waiting,
+        server: ConnectorId::parse("files").unwrap(),
+        server_name: "Files".into(),
+        asked_at: 0,
+        expires_at: 0,
+        question: Question::Elicitation {
+            asks: Elicitation::Form {
+                message: "words of the upstream".into(),
+                schema: serde_json::Value::Null,
+                defaults: serde_json::Value::Null,
+            },
+        },
+    };
+    snapshot.approvals = vec![question("1"), question("2")];
+    let shown = menu(&snapshot);
+    assert_eq!(shown.icon, Icon::Attention);
+    assert_eq!(
+        shown.items[..3],
+        [
+            line("None connected · 3 need you"),
+            button("Files: Not working…", Click::Open(Route::Connector("files".into()))),
+            button("Pending approvals (2)…", Click::Open(Route::Approvals)),
+        ]
+    );
+    snapshot.connectors.clear();
+    assert_eq!(menu(&snapshot).icon, Icon::Attention);
 }
 
 #[test]
@@ -209,6 +242,7 @@ fn every_click_survives_its_way_through_the_tray_and_nothing_else_does() {
     for click in [
         Click::Open(Route::Connectors),
         Click::Open(Route::AddConnector),
+        Click::Open(Route::Approvals),
         Click::Open(Route::Connector("not an:id".into())),
         Click::Toggle(id.clone()),
         Click::TryNow(id.clone()),

@@ -24,7 +24,7 @@ use crate::{
         cause::Cause,
         fault::{cause_of_init_error, cause_of_open_error},
         log::Log,
-        session::{End, Ended, Handler, Keeper, Session, Signals},
+        session::{Desk, End, Ended, Handler, Keeper, Session, Signals},
         transport::{CustomHeaders, EndCause, HttpClient, MAX_FRAME, SseTransport, StreamEnd, Watch, Web},
     },
 };
@@ -36,7 +36,7 @@ const MAX_POSTS: usize = 1024;
 ///
 /// # Errors
 /// The cause.
-pub(super) async fn open(plan: &Plan, resolved: Resolved) -> Result<(Session, Keeper), Cause> {
+pub(super) async fn open(plan: &Plan, desk: Arc<Desk>, resolved: Resolved) -> Result<(Session, Keeper), Cause> {
     let Resolved::Http { url, headers, sse, .. } = resolved else {
         return Err(Cause::Entry("Its entry names no address.".to_owned()));
     };
@@ -47,6 +47,7 @@ pub(super) async fn open(plan: &Plan, resolved: Resolved) -> Result<(Session, Ke
         headers: custom_headers(headers)?,
         watch: watch(plan.log.clone(), signals.clone()),
         signals,
+        desk,
         stop: CancellationToken::new(),
         plan,
     };
@@ -73,6 +74,7 @@ struct Way<'a> {
     headers: CustomHeaders,
     watch: Watch,
     signals: Arc<Signals>,
+    desk: Arc<Desk>,
     stop: CancellationToken,
     plan: &'a Plan,
 }
@@ -116,12 +118,18 @@ impl Way<'_> {
     }
 
     fn handler(&self) -> Handler {
-        Handler::new(self.signals.clone())
+        Handler::new(self.signals.clone(), self.desk.clone())
     }
 
     fn begin(&self, service: RunningService<RoleClient, Handler>, how: How) -> (Session, Keeper) {
         let told_end = Arc::new(End::default());
-        let session = Session::new(&service, self.signals.clone(), false, told_end.clone());
+        let session = Session::new(
+            &service,
+            self.signals.clone(),
+            false,
+            told_end.clone(),
+            self.desk.clone(),
+        );
         note_session(self.plan, &session);
         let (log, name) = (self.plan.log.clone(), session.name.clone());
         let (ended, told) = oneshot::channel();

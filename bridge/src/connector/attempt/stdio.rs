@@ -20,7 +20,7 @@ use crate::{
         env_file,
         log::Log,
         process::{Child, Command, How},
-        session::{End, Ended, Handler, Keeper, Session, Signals},
+        session::{Desk, End, Ended, Handler, Keeper, Session, Signals},
         transport::{CloseCause, StdioTransport, TransportStats},
     },
     ids::ConnectorId,
@@ -67,17 +67,18 @@ pub(super) async fn open(
     plan: &Plan,
     patience: &Patience,
     cradle: &Cradle,
+    desk: Arc<Desk>,
     resolved: Resolved,
 ) -> Result<(Session, Keeper), Cause> {
     let command = command(world, plan, resolved).await?;
     let signals = Arc::new(Signals::default());
     let stop = CancellationToken::new();
     let open = || start(world, command.clone(), &plan.log, patience, cradle);
-    let greeted = greet(plan.era, &Handler::new(signals.clone()), &stop, open).await;
+    let greeted = greet(plan.era, &Handler::new(signals.clone(), desk.clone()), &stop, open).await;
     match (greeted, cradle.take()) {
         (Ok(service), Some(running)) => {
             let end = Arc::new(End::default());
-            let session = Session::new(&service, signals, true, end.clone());
+            let session = Session::new(&service, signals, true, end.clone(), desk);
             note_session(plan, &session);
             let (log, name) = (plan.log.clone(), session.name.clone());
             let (ended, told) = oneshot::channel();

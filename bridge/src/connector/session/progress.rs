@@ -1,6 +1,9 @@
 //! What an upstream reports of a request under way.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use rmcp::model::ProgressNotificationParam;
 use tokio::{sync::Notify, time::Instant};
@@ -30,16 +33,16 @@ pub(super) struct Progress {
 
 #[derive(Debug, Default)]
 struct Seen {
-    last: Option<Instant>,
+    last: Option<Duration>,
     untold: Option<Step>,
 }
 
 impl Progress {
-    /// The upstream reported a step; one that was not told yet is replaced.
-    pub fn report(&self, params: ProgressNotificationParam) {
+    /// The upstream reported a step when the request had run for `ran`; one that was not told yet is replaced.
+    pub fn report(&self, params: ProgressNotificationParam, ran: Duration) {
         {
             let mut seen = self.seen();
-            seen.last = Some(Instant::now());
+            seen.last = Some(ran);
             seen.untold = Some(Step {
                 progress: params.progress,
                 total: params.total,
@@ -49,8 +52,8 @@ impl Progress {
         self.news.notify_one();
     }
 
-    /// When it last reported.
-    pub fn last(&self) -> Option<Instant> {
+    /// How long the request had run when its upstream last reported.
+    pub fn last(&self) -> Option<Duration> {
         self.seen().last
     }
 

@@ -1,16 +1,14 @@
 //! What is asked of an upstream over its session, each request sent once.
 
-use std::{
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use futures::future;
 use rmcp::{
     RoleClient,
     model::{
         CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, GetPromptRequest, GetPromptRequestParams,
         ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest,
-        PaginatedRequestParams, ProgressToken, ReadResourceRequest, ReadResourceRequestParams, ServerResult,
+        PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, ServerResult,
     },
     service::{PeerRequestOptions, RequestHandle, ServiceError},
 };
@@ -18,14 +16,20 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::{
-    Session, Signals,
-    progress::{Progress, Tell},
+    Session,
+    desk::Response,
+    input::{self, Given, Required},
+    progress::Tell,
+    under_way::{Mine, UnderWay},
 };
-use crate::connector::{
-    cause::Cause,
-    discovery::{ListFault, ListKind},
-    fault::{self, cause_of_service_error},
-    transport::carrier,
+use crate::{
+    connector::{
+        cause::Cause,
+        discovery::{ListFault, ListKind},
+        fault::{self, cause_of_service_error},
+        transport::carrier,
+    },
+    snapshot::Era,
 };
 
 /// How often progress may renew a call's deadline (DESIGN §6.2).
@@ -34,8 +38,22 @@ const RENEWALS: u32 = 3;
 /// An upstream that reports faster is told on no faster.
 const BETWEEN_TOLD: Duration = Duration::from_millis(200);
 
+/// An upstream that asks again and again gets this many answers, as in other SDKs (rmcp's `DEFAULT_MRTR_MAX_ROUNDS`).
+const ROUNDS: u32 = 10;
+
+/// Before an upstream that only wants to be asked again is; doubles with each round.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
 /// After a session broke, how it ended is waited for this long.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Whose request it is, and who is told how far it has come.
+#[derive(Clone, Copy)]
+pub struct Whose<'a> {
+    /// The caller's label.
+    pub caller: &'a str,
+    pub tell: &'a Tell<'a>,
+}
 
 /// Why a call, a read or a prompt has no result.
 #[derive(Debug)]
@@ -48,6 +66,8 @@ pub enum CallFault {
     TimedOut(Duration),
     /// The session was over before the call was handed to it; nothing was sent.
     NotSent,
+    /// The upstream wanted the person to open a page first, and the person did not.
+    Declined,
     /// The connection broke or could not carry the call. Whether the upstream ran it is not known.
     Lost(Cause),
 }
@@ -89,31 +109,37 @@ impl Session {
 
     /// Runs a tool with exactly these arguments; the JSON text of the result as received.
     ///
-    /// Progress renews the time up to three times and is told to `tell`, at most five times a second. Dropping the future
-    /// tells the upstream to stop.
+    /// Progress renews the time up to three times and is told, at most five times a second. The time stands still while a
+    /// question of the upstream waits for the person. Dropping the future tells the upstream to stop.
     ///
     /// # Errors
     /// [`CallFault`].
     pub async fn call(
         &self,
         tool: &str,
-        input: Map<String, Value>,
+        input: &Map<String, Value>,
         time: Duration,
-        tell: &Tell<'_>,
+        whose: Whose<'_>,
     ) -> Result<String, CallFault> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        self.ask(request, time, tell).await
+        let request = |given: Given| {
+            let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input.clone());
+            (params.input_responses, params.request_state) = (given.responses, given.state);
+            ClientRequest::CallToolRequest(CallToolRequest::new(params))
+        };
+        self.ask(request, time, whose).await
     }
 
     /// Reads what is at exactly this URI; otherwise as [`Session::call`].
     ///
     /// # Errors
     /// [`CallFault`].
-    pub async fn read_resource(&self, uri: &str, time: Duration) -> Result<String, CallFault> {
-        let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
-        let request = ClientRequest::ReadResourceRequest(request);
-        self.ask(request, time, &|_| {}).await
+    pub async fn read_resource(&self, uri: &str, time: Duration, whose: Whose<'_>) -> Result<String, CallFault> {
+        let request = |given: Given| {
+            let mut params = ReadResourceRequestParams::new(uri);
+            (params.input_responses, params.request_state) = (given.responses, given.state);
+            ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+        };
+        self.ask(request, time, whose).await
     }
 
     /// Gets a prompt with exactly these arguments; otherwise as [`Session::call`].
@@ -123,46 +149,96 @@ impl Session {
     pub async fn get_prompt(
         &self,
         name: &str,
-        arguments: Map<String, Value>,
+        arguments: &Map<String, Value>,
         time: Duration,
+        whose: Whose<'_>,
     ) -> Result<String, CallFault> {
-        let params = GetPromptRequestParams::new(name).with_arguments(arguments);
-        let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-        self.ask(request, time, &|_| {}).await
+        let request = |given: Given| {
+            let mut params = GetPromptRequestParams::new(name).with_arguments(arguments.clone());
+            (params.input_responses, params.request_state) = (given.responses, given.state);
+            ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
+        };
+        self.ask(request, time, whose).await
     }
 
-    async fn ask(&self, request: ClientRequest, time: Duration, tell: &Tell<'_>) -> Result<String, CallFault> {
-        let begun = Instant::now();
-        let asked = match tokio::time::timeout(time, self.send(request)).await {
-            Ok(asked) => asked.map_err(|_| CallFault::NotSent)?,
-            Err(_) => return Err(CallFault::TimedOut(time)),
+    /// One request, over as many rounds as its upstream needs for it.
+    async fn ask(
+        &self,
+        request: impl Fn(Given) -> ClientRequest,
+        time: Duration,
+        whose: Whose<'_>,
+    ) -> Result<String, CallFault> {
+        let mine = Mine::begin(whose.caller);
+        let mut patience = Patience::new(time);
+        let mut given = Given::default();
+        let mut rounds = 0;
+        let mut pages_were_asked = false;
+        loop {
+            let answer = match self.round(&mine, request(given), &mut patience, whose.tell).await {
+                // What came before was taken: whatever becomes of it, it does not begin anew.
+                Err(CallFault::NotSent) if rounds > 0 => return Err(CallFault::Lost(self.ended().await)),
+                answer => answer?,
+            };
+            rounds += 1;
+            if let Err(ServiceError::McpError(error)) = &answer
+                && !pages_were_asked
+                && let Some(pages) = input::pages(error)
+            {
+                // Refused until they have been opened, it may be sent once more.
+                pages_were_asked = true;
+                self.open_pages(&mine.request, pages).await?;
+                given = Given::default();
+                continue;
+            }
+            let raw = self.settle(answer).await?;
+            let required = match self.facts.era {
+                Era::Modern => input::required(&raw),
+                Era::Legacy => None,
+            };
+            let required = match required {
+                None => return Ok(raw),
+                Some(Err(why)) => return Err(refused(ErrorCode::INTERNAL_ERROR, &why)),
+                Some(Ok(_)) if rounds > ROUNDS => {
+                    return Err(refused(ErrorCode::INTERNAL_ERROR, "it asked again and again"));
+                }
+                Some(Ok(required)) => required,
+            };
+            given = self.fulfil(&mine.request, required, rounds, &mut patience).await?;
+        }
+    }
+
+    /// Sends once and waits for the answer.
+    async fn round(
+        &self,
+        mine: &Mine,
+        request: ClientRequest,
+        patience: &mut Patience,
+        tell: &Tell<'_>,
+    ) -> Result<Result<ServerResult, ServiceError>, CallFault> {
+        let clock = &mine.request.clock;
+        let asked = tokio::select! {
+            asked = self.send(request) => asked.map_err(|_| CallFault::NotSent)?,
+            () = clock.reaches(patience.until) => return Err(patience.timed_out()),
         };
-        let watch = self.watch_progress(&asked);
+        let _listed = mine.listed(&self.signals.requests, asked.progress_token.clone());
+        let progress = &mine.request.progress;
         let mut pending = Pending::new(asked);
-        let mut deadline = begun + time;
-        let mut renewals = 0;
-        let mut told = None;
-        let answer = loop {
-            let next_told = told.map_or(begun, |told| told + BETWEEN_TOLD);
+        let mut next_told = Instant::now();
+        loop {
             tokio::select! {
                 biased;
-                answer = pending.answer() => break answer,
-                () = tokio::time::sleep_until(deadline) => {
-                    // Progress since the last renewal counts from when it came.
-                    match watch.progress.last().filter(|at| *at + time > deadline && renewals < RENEWALS) {
-                        Some(at) => {
-                            renewals += 1;
-                            deadline = at + time;
-                        }
-                        None => return Err(CallFault::TimedOut(time)),
-                    }
-                }
-                progress = watch.progress.news(next_told) => {
-                    told = Some(Instant::now());
+                answer = pending.answer() => return Ok(answer),
+                () = clock.reaches(patience.until) => patience.renew(progress.last())?,
+                progress = progress.news(next_told) => {
+                    next_told = Instant::now() + BETWEEN_TOLD;
                     tell(progress);
                 }
             }
-        };
+        }
+    }
+
+    /// An answer as callers see it; one of a session that broke tells how that ended.
+    async fn settle(&self, answer: Result<ServerResult, ServiceError>) -> Result<String, CallFault> {
         let is_closed = matches!(answer, Err(ServiceError::TransportClosed));
         let answer = judge(answer);
         match &answer {
@@ -178,31 +254,67 @@ impl Session {
                 | CallFault::TooLarge
                 | CallFault::TimedOut(_)
                 | CallFault::NotSent
-                | CallFault::Lost(_),
+                | CallFault::Lost(_)
+                | CallFault::Declined,
             ) => {}
         }
         answer
+    }
+
+    /// Puts to the person what the upstream needs.
+    async fn fulfil(
+        &self,
+        request: &UnderWay,
+        required: Required,
+        rounds: u32,
+        patience: &mut Patience,
+    ) -> Result<Given, CallFault> {
+        let Required { questions, state } = required;
+        if questions.is_empty() {
+            // It only wants to be asked again.
+            let pause = FIRST_PAUSE * 2_u32.pow(rounds.min(ROUNDS));
+            tokio::select! {
+                () = tokio::time::sleep(pause) => return Ok(Given { responses: None, state }),
+                () = request.clock.reaches(patience.until) => return Err(patience.timed_out()),
+                () = self.end.is_over() => return Err(CallFault::Lost(self.ended().await)),
+            }
+        }
+        let asked = questions.into_iter().map(|(key, question)| async move {
+            let response = self.desk.ask_for(request, &question).await;
+            (key, response.to_json())
+        });
+        tokio::select! {
+            responses = future::join_all(asked) => {
+                let responses = Some(responses.into_iter().collect());
+                Ok(Given { responses, state })
+            }
+            () = self.end.is_over() => Err(CallFault::Lost(self.ended().await)),
+        }
+    }
+
+    /// Puts pages to the person that have to be opened first.
+    async fn open_pages(&self, request: &UnderWay, pages: Vec<Value>) -> Result<(), CallFault> {
+        let asked = pages.iter().map(|page| self.desk.ask_for(request, page));
+        let responses = tokio::select! {
+            responses = future::join_all(asked) => responses,
+            () = self.end.is_over() => return Err(CallFault::Lost(self.ended().await)),
+        };
+        if responses.iter().all(|response| matches!(response, Response::Accept(_))) {
+            Ok(())
+        } else {
+            Err(CallFault::Declined)
+        }
+    }
+
+    /// Why its session is over.
+    async fn ended(&self) -> Cause {
+        self.end.cause(LAST_WORDS).await.unwrap_or(Cause::Stopped)
     }
 
     async fn send(&self, request: ClientRequest) -> Result<RequestHandle<RoleClient>, ServiceError> {
         self.peer
             .send_request_with_option(request, PeerRequestOptions::no_options())
             .await
-    }
-
-    fn watch_progress(&self, asked: &RequestHandle<RoleClient>) -> ProgressWatch<'_> {
-        let progress = Arc::new(Progress::default());
-        let token = asked.progress_token.clone();
-        self.signals
-            .progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(token.clone(), progress.clone());
-        ProgressWatch {
-            signals: &self.signals,
-            token,
-            progress,
-        }
     }
 }
 
@@ -249,19 +361,36 @@ fn list_request(kind: ListKind, params: Option<PaginatedRequestParams>) -> Clien
     }
 }
 
-struct ProgressWatch<'a> {
-    signals: &'a Signals,
-    token: ProgressToken,
-    progress: Arc<Progress>,
+/// How long an answer is waited for, in the time of its request.
+struct Patience {
+    time: Duration,
+    until: Duration,
+    renewals: u32,
 }
 
-impl Drop for ProgressWatch<'_> {
-    fn drop(&mut self) {
-        self.signals
-            .progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.token);
+impl Patience {
+    fn new(time: Duration) -> Self {
+        Self {
+            time,
+            until: time,
+            renewals: 0,
+        }
+    }
+
+    /// The time is over, unless progress came since it was last renewed: then it counts from when that came.
+    fn renew(&mut self, last: Option<Duration>) -> Result<(), CallFault> {
+        match last.filter(|at| *at + self.time > self.until && self.renewals < RENEWALS) {
+            Some(at) => {
+                self.renewals += 1;
+                self.until = at + self.time;
+                Ok(())
+            }
+            None => Err(self.timed_out()),
+        }
+    }
+
+    fn timed_out(&self) -> CallFault {
+        CallFault::TimedOut(self.time)
     }
 }
 

@@ -4,6 +4,8 @@
 //! replaces the results that the bridge must see verbatim before the SDK parses them, and the reader takes the
 //! original text out again with [`raw_of`]. Pure: text in, messages out.
 
+use std::borrow::Cow;
+
 use rmcp::model::{
     CustomResult, ErrorCode, ErrorData, ListToolsResult, MetaObject, RequestId, ResultType, ServerJsonRpcMessage,
     ServerNotification, ServerRequest, ServerResult, Tool,
@@ -12,6 +14,10 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
 use super::{BROKEN_ANSWER, FRAME_TOO_LARGE};
+
+/// What `elicitation/create` is called on its way through the SDK, whose types of a form drop members and refuse some forms
+/// whole.
+pub const ELICITATION: &str = "ai.neuron.connect/elicitation";
 
 /// Member of `_meta` in a carried tool list: the JSON text of the whole original `result`.
 pub const RAW_META_KEY: &str = "ai.neuron.connect/raw";
@@ -271,11 +277,16 @@ impl<'a> Envelope<'a> {
         if !self.is_version_2() && !is_protocol_method(&name) {
             return Opened::Noise;
         }
+        let method = if name == "elicitation/create" && self.id.is_some() {
+            Cow::Owned(format!("\"{ELICITATION}\""))
+        } else {
+            Cow::Borrowed(method.get())
+        };
         let body = match self.params {
             Some(params) if !is_null(params) => {
-                format!(r#"{{"method":{},"params":{}}}"#, method.get(), params.get())
+                format!(r#"{{"method":{method},"params":{}}}"#, params.get())
             }
-            Some(_) | None => format!(r#"{{"method":{}}}"#, method.get()),
+            Some(_) | None => format!(r#"{{"method":{method}}}"#),
         };
         let message = match self.id {
             Some(id) => {

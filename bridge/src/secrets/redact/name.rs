@@ -49,7 +49,7 @@ const OPEN: &[&str] = &[
 ];
 
 /// Whether values of this name are secret. `api_key`, `X-Api-Key`, `apiKey` and `APIKEY` are one name.
-pub(in crate::secrets) fn is_secret(name: &str) -> bool {
+pub(crate) fn is_secret(name: &str) -> bool {
     // The shell's folder, not a password.
     if matches!(name, "PWD" | "OLDPWD") {
         return false;

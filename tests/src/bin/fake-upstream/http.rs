@@ -16,11 +16,12 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use serde_json::value::RawValue;
+use tokio::{net::TcpStream, sync::mpsc};
 
 use crate::{
     gzip, old_sse,
-    options::{Afterwards, Era, Forgotten, Get, Kind, Options, Refusal},
+    options::{Afterwards, Era, Forgotten, Get, Kind, Listing, Options, Refusal},
     protocol::{Message, Reply, Server},
 };
 
@@ -178,7 +179,7 @@ fn header(headers: &hyper::HeaderMap, name: &str) -> String {
     }
 }
 
-fn post(site: &Site, session: Option<&str>, text: &str) -> io::Result<Answer> {
+fn post(site: &Arc<Site>, session: Option<&str>, text: &str) -> io::Result<Answer> {
     let Ok(message) = serde_json::from_str::<Message<'_>>(text) else {
         return Ok(plain(StatusCode::BAD_REQUEST, "text/plain", "no message"));
     };
@@ -214,6 +215,13 @@ fn post(site: &Site, session: Option<&str>, text: &str) -> io::Result<Answer> {
     let Some(id) = message.id else {
         return Ok(plain(StatusCode::ACCEPTED, "text/plain", ""));
     };
+    if message.method.is_none() {
+        site.server.asks.answered(id, text);
+        return Ok(plain(StatusCode::ACCEPTED, "text/plain", ""));
+    }
+    if options.sse && options.listing == Listing::Asking && method == "tools/call" {
+        return Ok(said_at_once(site, id, message.params));
+    }
     let mut notifications = Vec::new();
     let reply = site
         .server
@@ -242,6 +250,23 @@ fn post(site: &Site, session: Option<&str>, text: &str) -> io::Result<Answer> {
         state.sessions.insert(name);
     }
     Ok(answer)
+}
+
+/// A stream in which everything comes when it is said.
+fn said_at_once(site: &Arc<Site>, id: &RawValue, params: Option<&RawValue>) -> Answer {
+    let (site, id, params) = (Arc::clone(site), id.to_owned(), params.map(ToOwned::to_owned));
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        let say = |line: String| {
+            let _ = sender.send(format!("event: message\ndata: {line}\n\n"));
+        };
+        let reply = site.server.answer("", "tools/call", params.as_deref(), &mut |line| say(line));
+        if let Some(line) = reply.render(&id) {
+            say(line);
+        }
+    });
+    let texts = stream::poll_fn(move |context| receiver.poll_recv(context));
+    event_stream(texts.map(|text| Ok(Frame::data(Bytes::from(text)))))
 }
 
 /// An error for the request, with the code that stands for an unknown session and for other things.

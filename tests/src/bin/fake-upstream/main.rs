@@ -4,6 +4,7 @@
 //! `fake-upstream [KIND] [--name value]…`; the kinds and names are listed in `options`.
 
 mod answers;
+mod asking;
 mod gzip;
 mod http;
 mod offers;

@@ -95,7 +95,9 @@ pub(crate) fn message(site: &Site, uri: &Uri, text: &str, status: u16) -> io::Re
         }
         Some(other) => panic!("an old server does not do {other:?}"),
     }
-    if message.id.is_some() {
+    if let (Some(id), None) = (message.id, &message.method) {
+        site.server.asks.answered(id, text);
+    } else if message.id.is_some() {
         let reply = site.server.answer("", method, message.params, &mut |line| say(&line));
         if let Some(line) = message.id.and_then(|id| reply.render(id)) {
             say(&line);

@@ -95,6 +95,8 @@ pub(crate) enum Listing {
     LongName,
     /// Tools with results that are large or easily lost.
     Answers,
+    /// Tools that want something from the person.
+    Asking,
     /// `--tools` plain tools.
     Many,
     /// `--tools` plain tools, one a page.
@@ -388,6 +390,7 @@ fn listing(word: &str) -> Option<Listing> {
         "folding" => Listing::Folding,
         "long-name" => Listing::LongName,
         "answers" => Listing::Answers,
+        "asking" => Listing::Asking,
         "many" => Listing::Many,
         "pages" => Listing::Pages(Paging::Plain),
         "pages-repeated" => Listing::Pages(Paging::RepeatedCursor),

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use crate::{
+    asking::Asks,
     offers,
     options::{Announce, Discover, Era, Kind, Options},
     record::Record,
@@ -34,6 +35,10 @@ pub(crate) struct Call<'a> {
     pub(crate) name: Cow<'a, str>,
     #[serde(borrow, default)]
     pub(crate) arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "inputResponses")]
+    pub(crate) input_responses: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "requestState")]
+    pub(crate) request_state: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "_meta")]
     meta: Option<Meta<'a>>,
 }
@@ -56,6 +61,8 @@ pub(crate) enum Reply {
     /// The `result` member as JSON text.
     Result(String),
     Error(i64, &'static str),
+    /// The `error` member as JSON text.
+    Failure(String),
     /// No answer, ever.
     Silence,
     /// The connection ends without an answer.
@@ -73,6 +80,7 @@ impl Reply {
             Self::Error(code, message) => Some(format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"{message}"}}}}"#
             )),
+            Self::Failure(error) => Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)),
             Self::Words(words) => Some((*words).to_owned()),
             Self::Silence | Self::Close => None,
         }
@@ -90,6 +98,7 @@ pub(crate) struct Server {
     pub(crate) record: Record,
     /// True once `grow` has been called.
     pub(crate) grown: AtomicBool,
+    pub(crate) asks: Asks,
     sandboxes: Sandboxes,
 }
 
@@ -101,6 +110,7 @@ impl Server {
             options,
             record,
             grown: AtomicBool::new(false),
+            asks: Asks::default(),
         }
     }
 

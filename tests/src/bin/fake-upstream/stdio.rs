@@ -134,8 +134,10 @@ fn take(server: &Arc<Server>, line: &str) {
     let Ok(message) = serde_json::from_str::<Message<'_>>(line) else {
         return;
     };
-    let (Some(id), Some(method)) = (message.id, message.method) else {
-        return;
+    let (id, method) = match (message.id, message.method) {
+        (Some(id), Some(method)) => (id, method),
+        (Some(id), None) => return server.asks.answered(id, line),
+        (None, _) => return,
     };
     let quick = method != "tools/call"
         || message

@@ -5,7 +5,7 @@ use std::{fs::OpenOptions, io::Write, sync::atomic::Ordering, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
-    answers,
+    answers, asking,
     options::{Listing, Options, Paging},
     protocol::{Call, LIST_CHANGED, Reply, Server},
 };
@@ -86,6 +86,7 @@ pub(crate) fn page(server: &Server, cursor: Option<&str>) -> Page {
         Listing::Folding => whole(vec![tool("a-b", "With a hyphen"), tool("a b", "With a space")]),
         Listing::LongName => whole(vec![tool(&"t".repeat(40), "Long")]),
         Listing::Answers => whole(answers::TOOLS.iter().map(|name| tool(name, "As told")).collect()),
+        Listing::Asking => whole(asking::TOOLS.iter().map(|(name, what)| tool(name, what)).collect()),
         Listing::Many => whole((0..server.options.tools).map(numbered).collect()),
         Listing::Pages(paging) => one_a_page(paging, &server.options, cursor),
     }
@@ -165,6 +166,11 @@ pub(crate) fn call(server: &Server, call: &Call<'_>, notify: &mut dyn FnMut(Stri
     let arguments: Value = serde_json::from_str(raw).unwrap_or_default();
     let number = |name: &str| arguments.get(name).and_then(Value::as_u64).unwrap_or(0);
     let pause = || std::thread::sleep(Duration::from_millis(number("ms")));
+    if server.options.listing == Listing::Asking
+        && let Some(reply) = asking::call(server, call, &arguments, notify)
+    {
+        return reply;
+    }
     match call.name.as_ref() {
         "echo" => text(raw),
         "slow" => {

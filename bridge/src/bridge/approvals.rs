@@ -1,0 +1,82 @@
+//! Questions that wait for the person: who sees which, and what an answer comes to.
+
+use super::{ApprovalAnswer, BridgeHandle, Caller, shown};
+use crate::{
+    approval::{NotTaken, Unanswerable},
+    error::{ApiError, Code},
+    snapshot::{ApprovalState, ApprovalView},
+};
+
+impl BridgeHandle {
+    /// Questions that wait, the oldest first: all of them for the owner, those of its own calls for anybody else.
+    pub async fn approvals(&self, caller: Caller) -> Vec<ApprovalView> {
+        self.inner.approvals.waiting(only(&caller))
+    }
+
+    /// A question that waits, or one of the newest that did.
+    ///
+    /// # Errors
+    /// `not_found`, also for a question that belongs to somebody else's call.
+    pub async fn approval(&self, caller: Caller, id: String) -> Result<ApprovalView, ApiError> {
+        let found = self.inner.approvals.find(&id, only(&caller));
+        found.ok_or_else(|| unknown(&id))
+    }
+
+    /// The person's answer; what has become of the question.
+    ///
+    /// # Errors
+    /// `not_found`; `bad_request` for values that do not fit, with the field, and the question goes on waiting;
+    /// `already_exists` when it was answered before; `approval_timeout` when its time is over.
+    pub async fn answer_approval(&self, id: String, answer: ApprovalAnswer) -> Result<ApprovalView, ApiError> {
+        let taken = self.inner.approvals.answer(&id, answer);
+        let view = taken.map_err(|why| match why {
+            NotTaken::Wrong(wrong) => ApiError::bad_request(wrong.to_string()),
+            NotTaken::Unanswerable(why) => refusal(&id, why),
+        })?;
+        self.settled().await;
+        Ok(view)
+    }
+
+    /// Gives the person ten minutes in all to answer it.
+    ///
+    /// # Errors
+    /// As [`BridgeHandle::answer_approval`].
+    pub async fn extend_approval(&self, id: String) -> Result<ApprovalView, ApiError> {
+        let view = self.inner.approvals.extend(&id).map_err(|why| refusal(&id, why))?;
+        self.settled().await;
+        Ok(view)
+    }
+}
+
+/// The only caller whose questions are seen; `None` = everybody's are.
+fn only(caller: &Caller) -> Option<&str> {
+    match caller {
+        Caller::Owner => None,
+        Caller::WalkIn => Some(caller.label()),
+    }
+}
+
+fn refusal(id: &str, why: Unanswerable) -> ApiError {
+    match why {
+        Unanswerable::Unknown => unknown(id),
+        Unanswerable::Over(ApprovalState::Expired) => {
+            ApiError::new(Code::ApprovalTimeout, "The time to answer this question is over.")
+        }
+        Unanswerable::Over(ApprovalState::Approved | ApprovalState::Waiting) => ApiError::new(
+            Code::AlreadyExists,
+            "This question has been answered already, with yes; the first answer holds.",
+        ),
+        Unanswerable::Over(ApprovalState::Denied) => ApiError::new(
+            Code::AlreadyExists,
+            "This question has been answered already, with no; the first answer holds.",
+        ),
+    }
+}
+
+fn unknown(id: &str) -> ApiError {
+    let id = shown(id);
+    ApiError::new(
+        Code::NotFound,
+        format!("There is no question \"{id}\", or it is too long ago; GET /mcp/approvals lists those that wait."),
+    )
+}
