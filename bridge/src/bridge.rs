@@ -12,11 +12,15 @@ mod owner;
 mod person_file;
 mod publish;
 mod results;
+mod sign_in;
 mod start;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64},
+    },
     time::Duration,
 };
 
@@ -25,6 +29,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
+pub use self::sign_in::SignInAsk;
 pub use self::start::{BridgeOptions, DEFAULT_PORT, StartError};
 use self::{owner::Command, person_file::Edit, publish::Row};
 pub use crate::approval::ApprovalAnswer;
@@ -32,7 +37,7 @@ use crate::{
     approval::Approvals,
     config::AutoApprove,
     connector::{
-        Door,
+        Door, World,
         log::{Cursor, Page},
     },
     error::{ApiError, Code},
@@ -109,6 +114,9 @@ struct Inner {
     api: watch::Sender<ApiView>,
     results: Arc<ResultStore>,
     approvals: Arc<Approvals>,
+    world: Arc<World>,
+    /// `neuron-connect://` links reach this program.
+    deep_links: AtomicBool,
     calls: AtomicU64,
     default_call_time: Duration,
 }

@@ -49,7 +49,7 @@ fn beside_eleven_bad_connectors_the_good_one_lists_at_once_and_each_bad_one_says
             "MY_TOKEN",
             "set_secret",
         ),
-        ("unauthorized", unauthorized.entry(), "sign-in", "sign_in"),
+        ("unauthorized", unauthorized.entry(), "sign in", "sign_in"),
         ("failing", failing.entry(), "HTTP status 500", "reconnect"),
         ("page", page.entry(), "text/html", "reconnect"),
         (

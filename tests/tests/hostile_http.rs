@@ -154,9 +154,9 @@ fn open_files(bridge: &Daemon) -> usize {
 #[test]
 fn every_way_of_being_no_server_has_its_state_its_sentence_and_its_action() {
     let rows: [(Options<'_>, &str, &str, &str); 12] = [
-        (&[("refuse", "401-odd")], "needs_sign_in", "sign-in", "sign_in"),
-        (&[("refuse", "401")], "needs_sign_in", "sign-in", "sign_in"),
-        (&[("refuse", "401-bare")], "needs_sign_in", "sign-in", "sign_in"),
+        (&[("refuse", "401-odd")], "needs_sign_in", "sign in", "sign_in"),
+        (&[("refuse", "401")], "needs_sign_in", "sign in", "sign_in"),
+        (&[("refuse", "401-bare")], "needs_sign_in", "sign in", "sign_in"),
         (&[("refuse", "status=403")], "error", "status 403", "reconnect"),
         (&[("refuse", "status=404")], "error", "status 404", "reconnect"),
         (&[("refuse", "status=500")], "retrying", "status 500", "reconnect"),
@@ -417,7 +417,6 @@ fn an_answer_that_never_comes_ends_its_call_and_no_other() {
         ("half-close", 502, "upstream_error"),
         ("endless-headers", 502, "upstream_error"),
         ("html", 502, "upstream_error"),
-        ("401-odd", 409, "needs_sign_in"),
         ("status=429", 502, "upstream_error"),
         ("gzip-bomb", 502, "result_too_large"),
         ("stall", 504, "upstream_timeout"),

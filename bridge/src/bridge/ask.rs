@@ -203,12 +203,15 @@ enum Loss {
 impl Loss {
     fn of(cause: &Cause) -> Self {
         match cause {
-            Cause::SignIn(_) | Cause::TokenRefused { .. } | Cause::UnsupportedAuth(_) => Self::Refused,
+            Cause::SignIn(_)
+            | Cause::TokenRefused { .. }
+            | Cause::UnsupportedAuth(_)
+            | Cause::Keychain(_)
+            | Cause::Authority(_) => Self::Refused,
             Cause::HttpStatus { status: 408, .. } => Self::Unanswered,
             Cause::HttpStatus { status: 400..=499, .. } => Self::Refused,
             Cause::HttpStatus { .. } => Self::Unanswered,
             Cause::MissingSecret(_)
-            | Cause::Keychain(_)
             | Cause::Entry(_)
             | Cause::ProgramNotFound(_)
             | Cause::NotStarted(_)

@@ -5,6 +5,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use futures::FutureExt;
 use indexmap::IndexMap;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -13,7 +14,7 @@ use super::{
     Inner, Published,
     person_file::{Edit, PersonFile},
     publish::{self, ListKey, Row, RowLive},
-    start,
+    sign_in, start,
 };
 use crate::{
     config::{self, Change, Config, EntryKind, Watcher},
@@ -48,6 +49,8 @@ pub(crate) struct Owner {
     pub(super) list_key: Option<ListKey>,
     /// Connectors that are being stopped and may come back, by id.
     pub(super) leaving: HashMap<String, Earlier>,
+    /// The connector whose sign-in does not go on with what takes its place.
+    pub(super) forgets: Option<ConnectorId>,
     pub(super) stopping: TaskTracker,
     pub(super) http_stop: CancellationToken,
     pub(super) http: TaskTracker,
@@ -64,6 +67,7 @@ impl Owner {
         mut api: watch::Receiver<ApiView>,
     ) {
         let mut keychain = self.world.keychain.state();
+        let mut sign_ins = self.world.sign_ins.changes();
         loop {
             let world = self.world.clone();
             tokio::select! {
@@ -98,6 +102,7 @@ impl Owner {
                 () = world.approvals.changed.notified() => self.publish(),
                 Ok(()) = api.changed() => self.publish(),
                 Ok(()) = keychain.changed() => self.publish(),
+                Ok(()) = sign_ins.changed() => self.publish(),
             }
         }
     }
@@ -144,19 +149,39 @@ impl Owner {
     /// Ends what runs under the key, and starts what the configuration now says; a disabled connector only shows itself.
     async fn replace(&mut self, key: String) {
         let running = self.connectors.shift_remove(&key).map(Handle::leave);
+        let first = match self.forgets.take_if(|id| id.as_str() == key) {
+            Some(id) => Some(sign_in::forget(self.world.clone(), id).boxed()),
+            None => {
+                // The sign-in that waits is of what was there before.
+                if let (Some(_), Ok(id)) = (&running, ConnectorId::parse(&key)) {
+                    self.stopping.spawn(sign_in::give_up(self.world.clone(), id));
+                }
+                None
+            }
+        };
         // One that was removed or broken a moment ago may still be stopping.
         let replaces = running.or_else(|| self.leaving.remove(&key));
         match self.valid(&key) {
             Some(entry) => {
                 let known = self.world.known_list(&entry).await;
-                let handle = Handle::start(self.world.clone(), Beginning { entry, known, replaces });
-                self.connectors.insert(key, handle);
+                let beginning = Beginning {
+                    entry,
+                    known,
+                    replaces,
+                    first,
+                };
+                self.connectors
+                    .insert(key, Handle::start(self.world.clone(), beginning));
             }
             None => {
+                let first = first.unwrap_or_else(|| std::future::ready(()).boxed());
                 if let Some(earlier) = replaces {
+                    let earlier = earlier.then(first);
                     self.stopping.spawn(earlier.clone().gone());
                     self.leaving.retain(|_, earlier| !earlier.is_gone());
                     self.leaving.insert(key, earlier);
+                } else {
+                    self.stopping.spawn(first);
                 }
             }
         }
@@ -177,7 +202,9 @@ impl Owner {
         // What is on disk may be newer than what was last seen; an edit starts from it.
         self.reload().await;
         if let Some(config) = self.file.edit(&self.config, &edit)? {
+            self.forgets = sign_in::ends_with(&edit, &self.config, &config);
             self.apply(config).await;
+            self.forgets = None;
         }
         if let Edit::Remove(id) = &edit {
             self.world.forget(id).await;
@@ -238,7 +265,7 @@ impl Owner {
             },
             connectors,
             keychain: self.world.keychain.state().borrow().clone(),
-            sign_ins: Vec::new(),
+            sign_ins: self.world.sign_ins.views(),
             approvals: self.world.approvals.waiting(None),
         });
         let doors: HashMap<ConnectorId, Door> = self
@@ -272,6 +299,7 @@ impl Owner {
                     view: handle.shared.view(),
                     used_at: handle.shared.used_at(),
                     log: handle.shared.log.clone(),
+                    access: handle.shared.access(),
                 }),
             })
             .collect()

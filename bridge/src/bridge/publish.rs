@@ -28,6 +28,8 @@ pub(crate) struct RowLive {
     pub view: Arc<View>,
     pub used_at: Option<u64>,
     pub log: Log,
+    /// What its sign-in allows, where one is known.
+    pub access: Option<Vec<String>>,
 }
 
 /// What the tool list depends on; the list is made anew only when this changes.
@@ -86,7 +88,7 @@ pub(crate) fn connector_view(row: &Row, listed: usize) -> ConnectorView {
                 error,
                 error_detail,
                 progress: machine.progress_text(),
-                auth: machine.auth(),
+                auth: machine.auth(live.access.clone()),
                 connection: machine.connection(),
                 used_at: live.used_at,
             }

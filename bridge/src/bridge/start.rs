@@ -3,7 +3,10 @@
 use std::{
     collections::HashMap,
     path::PathBuf,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64},
+    },
     time::{Duration, SystemTime},
 };
 
@@ -16,6 +19,7 @@ use super::{BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::P
 use crate::{
     approval::Approvals,
     builtin,
+    clock::unix_ms,
     config::{Config, ConfigFile, MAX_CALL_MS, WatchError, Watcher},
     connector::{
         Logs, Tuning, Wakes, World,
@@ -24,6 +28,7 @@ use crate::{
     event::EventLog,
     home::{Home, HomeError, LockError},
     http::{self, Limits, ServeOptions},
+    oauth::{SignInOptions, SignIns},
     secrets::{KeepSecrets, Keychain, KeychainError, Places},
     settings::{Retry, Settings},
     snapshot::{ApiView, ConfigView, KeptIn, KeychainView, Notice, NoticeLevel, Snapshot},
@@ -94,6 +99,7 @@ impl BridgeHandle {
         let lock = Arc::new(home.lock(options.program)?);
         let (settings, settings_notices) = Settings::load(&home.settings_file());
         let port = port(options.port, &settings)?;
+        let (api, api_changed) = watch::channel(ApiView::Starting { port });
         let events = Arc::new(EventLog::default());
         let approvals = Arc::new(Approvals::new(events.clone()));
         let world = open_world(
@@ -102,6 +108,7 @@ impl BridgeHandle {
             person_home,
             tuning(&settings, Tuning::NEVER),
             approvals.clone(),
+            &api,
         )?;
         let results = Arc::new(ResultStore::open(home.results_folder())?);
         results.prune(SystemTime::now());
@@ -118,7 +125,6 @@ impl BridgeHandle {
         }
 
         let (commands, orders) = mpsc::channel(COMMANDS);
-        let (api, api_changed) = watch::channel(ApiView::Starting { port });
         let snapshot = Arc::new(empty_snapshot(&home, port));
         let published = Published {
             snapshot: snapshot.clone(),
@@ -134,6 +140,8 @@ impl BridgeHandle {
             api: api.clone(),
             results,
             approvals,
+            world: world.clone(),
+            deep_links: AtomicBool::new(false),
             calls: AtomicU64::new(0),
             default_call_time,
         });
@@ -150,6 +158,7 @@ impl BridgeHandle {
             connectors: IndexMap::new(),
             list_key: None,
             leaving: HashMap::new(),
+            forgets: None,
             stopping: TaskTracker::new(),
             http_stop: CancellationToken::new(),
             http: TaskTracker::new(),
@@ -177,12 +186,26 @@ impl BridgeHandle {
     }
 }
 
+/// Browsers reach this bridge at the port that it really has.
+fn sign_ins(api: &watch::Sender<ApiView>, keychain: Keychain) -> Arc<SignIns> {
+    let api = api.subscribe();
+    SignIns::new(SignInOptions {
+        keychain,
+        loopback_port: Arc::new(move || match &*api.borrow() {
+            ApiView::Listening { port } => Some(*port),
+            ApiView::Starting { .. } | ApiView::PortTaken { .. } => None,
+        }),
+        now: Arc::new(unix_ms),
+    })
+}
+
 fn open_world(
     options: &BridgeOptions,
     home: &Home,
     person_home: PathBuf,
     tuning: Tuning,
     approvals: Arc<Approvals>,
+    api: &watch::Sender<ApiView>,
 ) -> Result<Arc<World>, StartError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let children = home.children_file();
@@ -199,8 +222,10 @@ fn open_world(
         file: home.secrets_file(),
         store: store.clone(),
     };
+    let keychain = Keychain::start(options.secrets.clone(), places)?;
     Ok(Arc::new(World {
-        keychain: Keychain::start(options.secrets.clone(), places)?,
+        sign_ins: sign_ins(api, keychain.clone()),
+        keychain,
         home: home.clone(),
         programs: OnceCell::new(),
         own_binary: options.own_binary.clone(),

@@ -12,9 +12,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use arc_swap::ArcSwapOption;
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::http::custom_headers;
 use self::{patience::Patience, stdio::Cradle};
 use super::{
     World,
@@ -27,7 +29,7 @@ use super::{
 };
 use crate::{
     config::{self, Auth, ExpandError, Lookup, Resolved},
-    oauth::SignInNeed,
+    oauth::Bearer,
     snapshot::Era,
     tools::{ParsedTools, parse_tools},
 };
@@ -46,6 +48,8 @@ pub struct Plan {
     pub era: Option<Era>,
     /// The session before, where something of it may be missed.
     pub earlier: Option<SessionName>,
+    /// Where the sign-in that is used is shown.
+    pub bearer: Arc<ArcSwapOption<Bearer>>,
     /// Told why it takes long.
     pub progress: watch::Sender<Option<String>>,
 }
@@ -150,7 +154,7 @@ async fn connect(
     let desk = Arc::new(Desk::new(world.approvals.clone(), &plan.entry, plan.log.clone()));
     let (session, keeper) = match resolve(world, &plan.entry).await? {
         launch @ Resolved::Stdio { .. } => stdio::open(world, plan, patience, cradle, desk, launch).await?,
-        launch @ Resolved::Http { .. } => http::open(plan, desk, launch).await?,
+        launch @ Resolved::Http { .. } => http::open(world, plan, desk, launch).await?,
     };
     *kept = Some(keeper);
     let listed = list_before(world, &plan.entry, &session, &plan.log, patience.at_most()).await?;
@@ -190,7 +194,7 @@ async fn list_before(
 }
 
 /// The entry with everything filled in.
-async fn resolve(world: &World, entry: &config::Connector) -> Result<Resolved, Cause> {
+pub(super) async fn resolve(world: &World, entry: &config::Connector) -> Result<Resolved, Cause> {
     // No secret can be set yet, so every one that is named is missing.
     let lookup = Lookup {
         env: &World::env,
@@ -206,10 +210,6 @@ async fn resolve(world: &World, entry: &config::Connector) -> Result<Resolved, C
             auth: Some(Auth::Token),
             ..
         } => Err(Cause::MissingSecret("The token for this server".to_owned())),
-        Resolved::Http {
-            auth: Some(Auth::OAuth),
-            ..
-        } => Err(Cause::SignIn(SignInNeed::first(None))),
         Resolved::Http { .. } | Resolved::Stdio { .. } => Ok(resolved),
     }
 }

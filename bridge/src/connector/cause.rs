@@ -26,6 +26,8 @@ pub enum Cause {
     SignIn(SignInNeed),
     /// The upstream asks for a kind of sign-in that this app does not have: the scheme's name.
     UnsupportedAuth(String),
+    /// The server of the sign-in was to give a new token and did not; half a sentence.
+    Authority(String),
     /// What it needs cannot be had from the keychain.
     Keychain(KeychainFault),
     /// The program is not on this computer; looked up again at each use.
@@ -73,6 +75,9 @@ impl Cause {
                 "The server asks for a kind of sign-in that this app does not have ({scheme}). If its makers give you a \
                  key, send it in a header of the entry."
             ),
+            Self::Authority(text) => format!(
+                "The access could not be renewed where you signed in: {text}. It is tried again; nothing has to be entered."
+            ),
             Self::Keychain(fault) => fault.sentence(),
             Self::Exited(how) => format!("The program {how} by itself. Its log may say why; else check its command."),
             Self::NoAnswer(after) => format!(
@@ -106,6 +111,7 @@ impl Cause {
             | Self::NoAnswer(_)
             | Self::Network(_)
             | Self::HttpStatus { .. }
+            | Self::Authority(_)
             | Self::Protocol(_)
             | Self::Stopped
             | Self::GivenUp(_) => Mend::Another,
@@ -154,6 +160,7 @@ impl Cause {
             | Self::NoAnswer(_)
             | Self::Network(_)
             | Self::HttpStatus { .. }
+            | Self::Authority(_)
             | Self::GivenUp(_) => Some(REST_AFTER_FAILURE.max(episode::asked_for(self))),
             Self::TokenRefused { .. } | Self::SignIn(_) | Self::UnsupportedAuth(_) | Self::Protocol(_) => None,
         }

@@ -153,6 +153,7 @@ fn is_of_the_connection(cause: &Cause) -> bool {
         | Cause::TokenRefused { .. }
         | Cause::UnsupportedAuth(_)
         | Cause::Keychain(_)
+        | Cause::Authority(_)
         | Cause::MissingSecret(_)
         | Cause::Entry(_)
         | Cause::ProgramNotFound(_)

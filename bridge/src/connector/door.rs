@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     World,
+    cause::Cause,
     discovery::Offers,
     session::Session,
     shared::{Known, KnownTools, Shared, View},
@@ -36,6 +37,8 @@ pub(super) enum Message {
     Acquire(SessionReply),
     Reconnect(SessionReply),
     StopTrying(oneshot::Sender<()>),
+    /// Ends everything and rests with this cause.
+    Rest(Cause, oneshot::Sender<()>),
 }
 
 /// A running connector, until [`Handle::leave`].
@@ -53,6 +56,8 @@ pub struct Beginning {
     pub known: Option<Known>,
     /// The connector that this one replaces: its numbers go on, and it is gone before this one starts anything.
     pub replaces: Option<Earlier>,
+    /// Done before this one starts anything.
+    pub first: Option<BoxFuture<'static, ()>>,
 }
 
 /// A connector that is being stopped, for whoever comes after it.
@@ -91,7 +96,12 @@ impl Earlier {
 impl Handle {
     /// Starts the task. Nothing is spawned or contacted yet, unless there is no list to show or the entry says so.
     pub fn start(world: Arc<World>, beginning: Beginning) -> Self {
-        let Beginning { entry, known, replaces } = beginning;
+        let Beginning {
+            entry,
+            known,
+            replaces,
+            first,
+        } = beginning;
         let mut machine = Machine::new(entry.enabled, unix_ms());
         if let Some(earlier) = &replaces {
             machine.continue_from(&earlier.shared.view().machine);
@@ -112,6 +122,7 @@ impl Handle {
             }),
             passed: Mutex::default(),
             session: ArcSwapOption::empty(),
+            bearer: Arc::default(),
             used_at: AtomicU64::new(replaces.as_ref().and_then(|r| r.shared.used_at()).unwrap_or(0)),
             log: world.log_of(&entry),
         });
@@ -134,6 +145,9 @@ impl Handle {
         let task = tokio::spawn(async move {
             if let Some(earlier) = replaces {
                 earlier.gone().await;
+            }
+            if let Some(first) = first {
+                first.await;
             }
             task.run().await;
         });
@@ -209,6 +223,24 @@ impl Door {
     pub async fn stop_trying(&self) -> Result<(), ApiError> {
         let (reply, done) = oneshot::channel();
         let sent = self.mailbox.send(Message::StopTrying(reply)).await;
+        sent.map_err(|_| self.gone())?;
+        done.await.map_err(|_| self.gone())
+    }
+
+    /// Has it reconnect, without waiting for what that comes to.
+    pub async fn reconnect_soon(&self) {
+        let (reply, _) = oneshot::channel();
+        // One that is being stopped needs none.
+        let _ = self.mailbox.send(Message::Reconnect(reply)).await;
+    }
+
+    /// Closes the session, gives up what is under way, and rests until the person does something about `cause`.
+    ///
+    /// # Errors
+    /// `unavailable` when the connector is being stopped itself.
+    pub async fn rest(&self, cause: Cause) -> Result<(), ApiError> {
+        let (reply, done) = oneshot::channel();
+        let sent = self.mailbox.send(Message::Rest(cause, reply)).await;
         sent.map_err(|_| self.gone())?;
         done.await.map_err(|_| self.gone())
     }

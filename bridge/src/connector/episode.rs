@@ -111,7 +111,7 @@ impl Episode {
 /// Whether time alone may mend it. The rest waits for the person, or for the next call.
 pub fn may_pass(cause: &Cause) -> bool {
     match cause {
-        Cause::Exited(_) | Cause::NoAnswer(_) | Cause::Network(_) => true,
+        Cause::Exited(_) | Cause::NoAnswer(_) | Cause::Network(_) | Cause::Authority(_) => true,
         Cause::HttpStatus { status, .. } => matches!(status, 408 | 429 | 500..=599),
         Cause::MissingSecret(_)
         | Cause::Entry(_)

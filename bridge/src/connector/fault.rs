@@ -7,19 +7,16 @@ use rmcp::{
     service::{ClientInitializeError, ServiceError},
     transport::{
         DynamicTransportError,
-        streamable_http_client::{AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError},
+        streamable_http_client::{HttpStatusError, StreamableHttpError},
     },
 };
 
 use super::{
     cause::Cause,
     episode,
-    transport::{BROKEN_ANSWER, FRAME_TOO_LARGE, OpenError},
+    transport::{BROKEN_ANSWER, Denied, FRAME_TOO_LARGE, HttpError, OpenError},
 };
-use crate::{
-    oauth::{Challenge, SignInNeed},
-    secrets::redact,
-};
+use crate::secrets::redact;
 
 /// Longest piece of an upstream's own words inside one of our sentences, in characters.
 const OWN_WORDS: usize = 300;
@@ -89,6 +86,7 @@ pub fn may_be_legacy(error: &ClientInitializeError) -> bool {
             | Cause::TokenRefused { .. }
             | Cause::UnsupportedAuth(_)
             | Cause::Keychain(_)
+            | Cause::Authority(_)
             | Cause::Network(_) => false,
             Cause::HttpStatus { status, .. } => status != 429,
             Cause::MissingSecret(_)
@@ -127,11 +125,14 @@ pub fn cause_of_lost_answer(error: &ErrorData) -> Option<Cause> {
         .then(|| Cause::Network("the server forgot the session before it answered".to_owned()))
 }
 
+/// Why a request had no answer that it could use.
+pub(super) fn cause_of_answer(error: &HttpError) -> Cause {
+    cause_of_http_error(error).unwrap_or_else(|| Cause::Network(short(&error.to_string())))
+}
+
 /// Why the old transport's stream was not opened.
 pub fn cause_of_open_error(error: &OpenError) -> Cause {
     match error {
-        OpenError::Http(StreamableHttpError::AuthRequired(asked)) => wants_sign_in(&asked.www_authenticate_header),
-        OpenError::Http(StreamableHttpError::InsufficientScope(asked)) => wants_sign_in(&asked.www_authenticate_header),
         OpenError::Http(StreamableHttpError::ServerDoesNotSupportSse) => Cause::HttpStatus {
             status: 405,
             retry_after: None,
@@ -140,15 +141,21 @@ pub fn cause_of_open_error(error: &OpenError) -> Cause {
             "it answered with {} instead of a stream of events",
             kind_of(found.as_deref())
         )),
-        OpenError::Http(other) => {
-            cause_of_http_error(other).unwrap_or_else(|| Cause::Network(short(&other.to_string())))
-        }
+        OpenError::Http(other) => cause_of_answer(other),
         OpenError::NoEndpoint | OpenError::Closed | OpenError::Endpoint(_) => Cause::Protocol(error.to_string()),
     }
 }
 
-fn wants_sign_in(challenge: &str) -> Cause {
-    Cause::SignIn(SignInNeed::first(Some(Challenge(challenge.to_owned()))))
+impl From<Denied> for Cause {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::SignIn(need) => Self::SignIn(need),
+            Denied::KeyRefused(status) => Self::TokenRefused { status },
+            Denied::Scheme(scheme) => Self::UnsupportedAuth(short(&scheme)),
+            Denied::Keychain(fault) => Self::Keychain(fault),
+            Denied::NoAnswer(why) => Self::Authority(short(&why)),
+        }
+    }
 }
 
 fn kind_of(found: Option<&str>) -> String {
@@ -168,12 +175,6 @@ pub fn cause_of_service_error(error: &ServiceError) -> Cause {
 fn cause_of_transport_error(error: &DynamicTransportError) -> Cause {
     let mut next: Option<&(dyn Error + 'static)> = Some(error.error.as_ref());
     while let Some(current) = next {
-        if let Some(asked) = current.downcast_ref::<AuthRequiredError>() {
-            return wants_sign_in(&asked.www_authenticate_header);
-        }
-        if let Some(asked) = current.downcast_ref::<InsufficientScopeError>() {
-            return wants_sign_in(&asked.www_authenticate_header);
-        }
         if let Some(status) = current.downcast_ref::<HttpStatusError>() {
             return cause_of_status(status);
         }
@@ -188,6 +189,9 @@ fn cause_of_transport_error(error: &DynamicTransportError) -> Cause {
 }
 
 fn cause_of_http_error(error: &StreamableHttpError<reqwest::Error>) -> Option<Cause> {
+    if let Some(denied) = Denied::within(error) {
+        return Some(denied.clone().into());
+    }
     Some(match error {
         // Its place in the chain of sources is taken by this error, which is transparent.
         StreamableHttpError::HttpStatus(status) => cause_of_status(status),

@@ -108,6 +108,8 @@ pub(super) enum LiveEvent {
     /// The server gave a new session over the same connection.
     Replaced,
     Pulse(Pulse),
+    /// The server turned a request away: only the person can mend that.
+    Denied(Cause),
     /// It was opened to read lists and nobody used it.
     Idle,
 }
@@ -151,6 +153,7 @@ impl Live {
                     self.changes.ends(Instant::now());
                     LiveEvent::Refreshed(Box::new(listed))
                 }
+                denied = signals.denials.told() => LiveEvent::Denied(denied.into()),
                 pulse = self.health.next(&self.session) => LiveEvent::Pulse(pulse),
                 () = due(self.idle_at) => LiveEvent::Idle,
             };
@@ -180,6 +183,12 @@ impl Live {
             since: self.since,
             is_proved: self.session.is_proved() || self.begun.elapsed() >= PROVED_AFTER,
         }
+    }
+
+    /// Lets the requests under way come to their ends, then ends it.
+    pub async fn run_out(self) {
+        self.session.quiet().await;
+        self.close().await;
     }
 
     /// Ends it and waits until its process tree is gone.

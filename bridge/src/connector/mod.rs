@@ -2,9 +2,10 @@
 //!
 //! `door` is how others reach a connector. `task` decides when to connect and close, `state` what that is called,
 //! `cause` why there is no session,
-//! `attempt` opens one session, `episode` says whether and when to try again. `live` holds the session that stands,
+//! `access` says what lets its requests in, `attempt` opens one session, `episode` says whether and when to try again. `live` holds the session that stands,
 //! `health` and `listen` keep it true, `session` runs calls over it. `wake` tells of sleep and of the network. `transport` and `process` touch the world. No connector waits for another.
 
+mod access;
 mod attempt;
 mod cause;
 mod discovery;
@@ -27,7 +28,8 @@ mod under_way;
 mod wake;
 mod world;
 
-pub use cause::Cause;
+pub use access::{Access, Beginnings, beginnings};
+pub use cause::{Cause, unavailable};
 pub use discovery::{Argument, Items, Offers, Prompt, RawList, Rejected, Resource, Template};
 pub use door::{Beginning, Door, Earlier, Handle};
 pub use episode::Policy;

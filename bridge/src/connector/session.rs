@@ -37,7 +37,11 @@ pub use self::{
     progress::{Step, Tell},
     requests::{CallFault, Whose},
 };
-use super::{cause::Cause, state::SessionFacts, transport::carrier};
+use super::{
+    cause::Cause,
+    state::SessionFacts,
+    transport::{Denials, carrier},
+};
 use crate::snapshot::{Era, Readiness};
 
 /// The end of a session takes its process's three seconds or one last request; one that takes longer is left behind.
@@ -55,6 +59,8 @@ pub struct Signals {
     pub replaced: Notify,
     /// A stream from the server stands open, over which its silence would go unnoticed.
     pub stream_open: Arc<AtomicBool>,
+    /// The server turns its requests away.
+    pub denials: Arc<Denials>,
     requests: Requests,
 }
 
@@ -323,6 +329,11 @@ impl Session {
     /// Whether a call, a read or a prompt is under way.
     pub fn is_busy(&self) -> bool {
         self.signals.requests.any()
+    }
+
+    /// Waits until no call, read or prompt is under way.
+    pub async fn quiet(&self) {
+        self.signals.requests.none().await;
     }
 
     /// Asks whether the upstream lives: any answer of its own within `patience` says so.

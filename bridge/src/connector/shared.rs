@@ -11,6 +11,7 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use super::{
+    cause::Cause,
     discovery::{Offers, RawList},
     log::Log,
     session::{Session, SessionName},
@@ -20,6 +21,7 @@ use crate::{
     clock::unix_ms,
     config,
     ids::ConnectorId,
+    oauth::{Bearer, Challenge},
     snapshot::{Era, RejectedTool, Status},
     tools::{ParsedTools, Tool},
 };
@@ -75,6 +77,8 @@ pub struct Shared {
     pub(super) view: ArcSwap<View>,
     pub(super) passed: Mutex<VecDeque<Passed>>,
     pub(super) session: ArcSwapOption<Session>,
+    /// The sign-in that the last attempt used.
+    pub(super) bearer: Arc<ArcSwapOption<Bearer>>,
     /// Unix milliseconds of the last call; 0 = none in this run.
     pub(super) used_at: AtomicU64,
     pub log: Log,
@@ -125,6 +129,20 @@ impl Shared {
     /// The session, if one stands.
     pub fn session(&self) -> Option<Arc<Session>> {
         self.session.load_full().filter(|session| !session.is_over())
+    }
+
+    /// What the sign-in that is used allows; `None` where none is known in this run.
+    pub fn access(&self) -> Option<Vec<String>> {
+        self.bearer.load().as_ref().map(|bearer| bearer.scopes())
+    }
+
+    /// What the server said when it last wanted a sign-in.
+    pub fn challenge(&self) -> Option<Challenge> {
+        let view = self.view();
+        if let Cause::SignIn(need) = &view.machine.failure()?.cause {
+            return need.challenge.clone();
+        }
+        None
     }
 
     /// What the session that stands is called in logs.

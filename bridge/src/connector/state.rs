@@ -280,21 +280,35 @@ impl Machine {
         }
     }
 
-    /// Whether the upstream asked for a sign-in.
-    pub fn auth(&self) -> AuthView {
-        let state = match self.status() {
-            Status::NeedsSignIn => AuthState::NeedsSignIn,
-            Status::Disabled
-            | Status::Sleeping
-            | Status::Connecting
-            | Status::Connected
-            | Status::Retrying
-            | Status::NeedsSecret
-            | Status::KeychainUnavailable
-            | Status::Error
-            | Status::Invalid => AuthState::None,
+    /// Where the sign-in stands. `access`: what it allows, where one is known to be there.
+    pub fn auth(&self, access: Option<Vec<String>>) -> AuthView {
+        let (state, scopes) = match self.failure().map(|failure| &failure.cause) {
+            Some(Cause::SignIn(need)) => (AuthState::NeedsSignIn, need.wanted().map(<[String]>::to_vec)),
+            Some(Cause::UnsupportedAuth(_)) => (AuthState::Unsupported, None),
+            Some(Cause::Authority(_)) => (AuthState::Error, access),
+            Some(
+                Cause::MissingSecret(_)
+                | Cause::Entry(_)
+                | Cause::TokenRefused { .. }
+                | Cause::Keychain(_)
+                | Cause::ProgramNotFound(_)
+                | Cause::NotStarted(_)
+                | Cause::Exited(_)
+                | Cause::NoAnswer(_)
+                | Cause::Network(_)
+                | Cause::HttpStatus { .. }
+                | Cause::Protocol(_)
+                | Cause::Stopped
+                | Cause::GivenUp(_),
+            )
+            | None => match access {
+                Some(scopes) => (AuthState::SignedIn, Some(scopes)),
+                None => (AuthState::None, None),
+            },
         };
-        AuthView { state, scopes: None }
+        // Nothing to name is nothing known.
+        let scopes = scopes.filter(|scopes| !scopes.is_empty());
+        AuthView { state, scopes }
     }
 
     /// The numbers, for `connection` on the API.
@@ -320,7 +334,10 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{oauth::SignInNeed, secrets::KeychainFault};
+    use crate::{
+        oauth::{SignInNeed, WhySignIn},
+        secrets::KeychainFault,
+    };
 
     fn every_cause() -> Vec<Cause> {
         vec![
@@ -329,6 +346,7 @@ mod tests {
             Cause::TokenRefused { status: 401 },
             Cause::SignIn(SignInNeed::first(None)),
             Cause::UnsupportedAuth("Negotiate".into()),
+            Cause::Authority("it answered with HTTP status 503".into()),
             Cause::Keychain(KeychainFault::Locked),
             Cause::ProgramNotFound("npx is not on this computer.".into()),
             Cause::NotStarted("x".into()),
@@ -389,10 +407,61 @@ mod tests {
             machine.action(),
             machine.error(),
             machine.connection(),
-            machine.auth(),
+            machine.auth(None),
         );
         let _ = machine.may_attempt("x", 99_999_999);
         assert_eq!(machine, before);
+    }
+
+    #[test]
+    fn where_a_sign_in_stands_follows_from_the_fault_and_from_what_is_known() {
+        let more = SignInNeed {
+            why: WhySignIn::MoreScopes(vec!["write".into()]),
+            challenge: None,
+        };
+        let access = || Some(vec!["read".to_owned()]);
+        for (cause, access, state, scopes) in [
+            (None, None, AuthState::None, None),
+            (None, access(), AuthState::SignedIn, access()),
+            (None, Some(Vec::new()), AuthState::SignedIn, None),
+            (
+                Some(Cause::Network("reset".into())),
+                access(),
+                AuthState::SignedIn,
+                access(),
+            ),
+            (
+                Some(Cause::SignIn(SignInNeed::first(None))),
+                access(),
+                AuthState::NeedsSignIn,
+                None,
+            ),
+            (
+                Some(Cause::SignIn(more)),
+                access(),
+                AuthState::NeedsSignIn,
+                Some(vec!["write".into()]),
+            ),
+            (
+                Some(Cause::Authority("no".into())),
+                access(),
+                AuthState::Error,
+                access(),
+            ),
+            (
+                Some(Cause::UnsupportedAuth("NTLM".into())),
+                None,
+                AuthState::Unsupported,
+                None,
+            ),
+            (Some(Cause::TokenRefused { status: 401 }), None, AuthState::None, None),
+        ] {
+            let mut machine = Machine::new(true, 0);
+            if let Some(cause) = &cause {
+                machine.failed(cause.clone().into(), 1);
+            }
+            assert_eq!(machine.auth(access), AuthView { state, scopes }, "{cause:?}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::{
 
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc, watch},
+    task::JoinSet,
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
@@ -76,6 +77,8 @@ pub(super) struct Task {
     /// When to try again by itself.
     next_attempt: Option<Instant>,
     live: Option<Live>,
+    /// Sessions that take no more requests and end when their last one does.
+    running_out: JoinSet<()>,
     /// The place in the queue for a background start, until an attempt begins. It must not linger unpolled: a slot
     /// that is given to it would be lost to everybody else.
     slot: Option<Slot>,
@@ -118,6 +121,7 @@ impl Task {
             episode: None,
             next_attempt: None,
             live: None,
+            running_out: JoinSet::new(),
             slot,
             holds: None,
             tried_at: None,
@@ -167,11 +171,26 @@ impl Task {
                 self.drop_attempt().await;
                 self.earlier = self.shared.session_name().or(self.earlier.take());
                 self.close_session().await;
+                self.running_out.shutdown().await;
                 if self.stop.is_cancelled() {
                     return;
                 }
                 self.waiters.push(reply);
                 self.start_episode();
+            }
+            Message::Rest(cause, done) => {
+                self.slot = None;
+                self.next_attempt = None;
+                self.drop_attempt().await;
+                self.earlier = self.shared.session_name().or(self.earlier.take());
+                self.close_session().await;
+                self.running_out.shutdown().await;
+                self.shared.bearer.store(None);
+                if self.shared.entry().enabled {
+                    self.give_up(cause.into());
+                }
+                // Whoever asked may have left.
+                let _ = done.send(());
             }
             Message::StopTrying(done) => {
                 self.stop_trying().await;
@@ -302,6 +321,7 @@ impl Task {
             log: self.shared.log.clone(),
             era: self.era,
             earlier: self.earlier.clone(),
+            bearer: self.shared.bearer.clone(),
             progress: tell,
         };
         self.attempt = Some(UnderWay::start(self.world.clone(), plan, progress));
@@ -433,6 +453,7 @@ impl Task {
                     );
                 }
             }
+            LiveEvent::Denied(cause) => self.denied(cause),
             LiveEvent::Idle => {
                 let used = self
                     .shared
@@ -445,6 +466,21 @@ impl Task {
                 }
             }
         }
+    }
+
+    /// The server lets this session's requests in no longer, or not all of them. What is under way may still be answered.
+    fn denied(&mut self, cause: Cause) {
+        let Some(live) = self.live.take() else { return };
+        self.shared.session.store(None);
+        self.earlier = Some(live.session.name.clone());
+        self.shared.log.line(&format!(
+            "[session] {} is given up: {}",
+            live.session.name,
+            cause.sentence()
+        ));
+        while self.running_out.try_join_next().is_some() {}
+        self.running_out.spawn(live.run_out());
+        self.give_up(cause.into());
     }
 
     /// The session is gone and nobody here asked for that. What was in use heals by itself: at once where it had worked,
@@ -519,6 +555,7 @@ impl Task {
         self.inbox.close();
         self.drop_attempt().await;
         self.close_session().await;
+        self.running_out.shutdown().await;
     }
 
     fn publish(&self) {

@@ -36,6 +36,7 @@ use crate::{
     config::{self, Launch, Lookup, StdioLaunch},
     home::Home,
     ids::ConnectorId,
+    oauth::SignIns,
     secrets::{self, Keychain, Redactor},
     store::{SnapshotKey, Store, StoredSnapshot},
     trust::{LaunchContext, LaunchIdentity, expand_home},
@@ -82,6 +83,7 @@ pub struct World {
     pub keychain: Keychain,
     /// Where upstreams' questions wait for the person.
     pub approvals: Arc<Approvals>,
+    pub sign_ins: Arc<SignIns>,
     /// Told whenever a connector has something new to show.
     pub changed: Notify,
 }

@@ -8,12 +8,13 @@ use tokio::sync::broadcast;
 use crate::{
     bridge::{
         ApprovalAnswer, BridgeHandle, CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer,
-        ResourceList, ResultPiece, SavedResource,
+        ResourceList, ResultPiece, SavedResource, SignInAsk,
     },
     config::AutoApprove,
     error::ApiError,
     event::Numbered,
     ids::ConnectorId,
+    oauth::{Callback, Finished},
     snapshot::{ApprovalView, CallAnswer, ConnectorDetail, ConnectorView, LogPage, Snapshot},
     tools::ToolList,
 };
@@ -48,6 +49,11 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn approval(&self, caller: Caller, id: String) -> impl Answer<ApprovalView>;
     fn answer_approval(&self, id: String, answer: ApprovalAnswer) -> impl Answer<ApprovalView>;
     fn extend_approval(&self, id: String) -> impl Answer<ApprovalView>;
+    fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> impl Answer<String>;
+    fn cancel_sign_in(&self, id: ConnectorId) -> impl Answer<()>;
+    fn sign_out(&self, id: ConnectorId) -> impl Answer<()>;
+    fn finish_sign_in(&self, callback: Callback) -> impl Future<Output = Finished> + Send;
+    fn deep_links(&self) -> bool;
 }
 
 /// What an operation comes to. Dropping it gives the operation up.
@@ -148,5 +154,25 @@ impl Api for BridgeHandle {
 
     fn extend_approval(&self, id: String) -> impl Answer<ApprovalView> {
         self.extend_approval(id)
+    }
+
+    fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> impl Answer<String> {
+        self.sign_in(id, ask)
+    }
+
+    fn cancel_sign_in(&self, id: ConnectorId) -> impl Answer<()> {
+        self.cancel_sign_in(id)
+    }
+
+    fn sign_out(&self, id: ConnectorId) -> impl Answer<()> {
+        self.sign_out(id)
+    }
+
+    fn finish_sign_in(&self, callback: Callback) -> impl Future<Output = Finished> + Send {
+        self.finish_sign_in(callback)
+    }
+
+    fn deep_links(&self) -> bool {
+        self.deep_links()
     }
 }

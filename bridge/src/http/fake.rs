@@ -3,7 +3,10 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -27,17 +30,18 @@ use super::{
 use crate::{
     bridge::{
         ApprovalAnswer, CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece,
-        SavedResource,
+        SavedResource, SignInAsk,
     },
     config::AutoApprove,
     error::{ApiError, Code},
     event::{EventLog, Numbered},
     home::{Home, HomeLock},
     ids::{ConnectorId, ExposedName, ToolName},
+    oauth::{Callback, Finished},
     snapshot::{
         ApiView, ApprovalState, ApprovalView, AuthState, AuthView, CallAnswer, ConfigView, ConnectionView,
         ConnectorDetail, ConnectorView, Elicitation, KeptIn, KeychainView, LogPage, Question, Readiness, RejectedTool,
-        Snapshot, Status, ToolHints, ToolView, TransportKind,
+        SignInOutcome, Snapshot, Status, ToolHints, ToolView, TransportKind,
     },
     tools::{Listing, Offer, Tool, ToolList},
 };
@@ -63,6 +67,9 @@ pub(super) struct FakeApi {
     pub(super) log: Arc<EventLog>,
     /// Told when a hanging call begins and when it is dropped.
     hangs: mpsc::UnboundedSender<&'static str>,
+    /// What a sign-in that comes back comes to.
+    pub(super) outcome: Arc<Mutex<SignInOutcome>>,
+    pub(super) deep_links: Arc<AtomicBool>,
 }
 
 impl FakeApi {
@@ -72,6 +79,8 @@ impl FakeApi {
             done: Arc::default(),
             log: Arc::default(),
             hangs,
+            outcome: Arc::new(Mutex::new(SignInOutcome::SignedIn)),
+            deep_links: Arc::default(),
         };
         (api, told)
     }
@@ -372,6 +381,34 @@ impl Api for FakeApi {
             next: "a-1".into(),
             missed: false,
         })
+    }
+
+    async fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> Result<String, ApiError> {
+        self.did(format!("sign_in {id} {:?} {:?}", ask.accept_issuer, ask.redirect));
+        Ok("https://sign-in.example/?state=1".into())
+    }
+
+    async fn cancel_sign_in(&self, id: ConnectorId) -> Result<(), ApiError> {
+        self.did(format!("cancel_sign_in {id}"));
+        Ok(())
+    }
+
+    async fn sign_out(&self, id: ConnectorId) -> Result<(), ApiError> {
+        self.did(format!("sign_out {id}"));
+        Ok(())
+    }
+
+    async fn finish_sign_in(&self, callback: Callback) -> Finished {
+        self.did(format!("finish_sign_in {callback}"));
+        Finished {
+            server: None,
+            outcome: *self.outcome.lock().unwrap(),
+            message: PRIVATE.into(),
+        }
+    }
+
+    fn deep_links(&self) -> bool {
+        self.deep_links.load(Ordering::Relaxed)
     }
 }
 

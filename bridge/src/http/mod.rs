@@ -20,6 +20,7 @@ mod respond;
 mod routes;
 mod server;
 mod servers;
+mod sign_in;
 mod tools;
 mod wire;
 

@@ -17,7 +17,7 @@ use super::{
     api::Api,
     approvals, events,
     extract::{Asker, Json, Name, Params, Refused},
-    manage, offers, respond, servers, tools,
+    gate, manage, offers, respond, servers, sign_in, tools,
 };
 use crate::{
     bridge::{CallRequest, ResultPiece},
@@ -81,6 +81,13 @@ impl<A: Api> Routes<A> {
         Route::new(GET, "/mcp/approvals", |method| on(method, approvals::list::<A>)),
         Route::new(GET, "/mcp/approvals/{id}", |method| on(method, approvals::one::<A>)),
         Route::new(POST, "/mcp/approvals/{id}", |method| on(method, approvals::answer::<A>)),
+        Route::new(POST, "/mcp/oauth/start", |method| on(method, sign_in::start::<A>)),
+        Route::new(POST, "/mcp/oauth/cancel", |method| on(method, sign_in::cancel::<A>)),
+        Route::new(POST, "/mcp/oauth/sign-out", |method| on(method, sign_in::sign_out::<A>)),
+        // A HEAD would use up the answer that its GET brings.
+        Route::new(GET, gate::CALLBACK_PATH, |method| {
+            on(method, sign_in::callback::<A>).head(method_not_allowed)
+        }),
     ];
 }
 

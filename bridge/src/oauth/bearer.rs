@@ -18,9 +18,8 @@ use super::{
     slot::{Held, Kept, Reason, Slot, Turn},
     target::Target,
     token::{TokenEndpoint, TokenError, Tokens},
-    vault::Account,
 };
-use crate::config;
+use crate::{config, secrets::Account};
 
 /// Until whoever renews a connector's token is done.
 const LOCK_WAIT: Duration = Duration::from_secs(15);

@@ -11,9 +11,11 @@ use super::{
     fetch::Fetches,
     record::{Access, Registration, from_text, to_text},
     slot::Slot,
-    vault::{Account, Keychain},
 };
-use crate::{ids::ConnectorId, secrets::KeychainFault};
+use crate::{
+    ids::ConnectorId,
+    secrets::{Account, Keychain, KeychainFault},
+};
 
 pub(super) struct Core {
     pub(super) keychain: Keychain,

@@ -14,10 +14,10 @@ use super::{
     slot::{Held, Kept, Reason},
     target::place,
     token::{TokenEndpoint, TokenError, error_code},
-    vault::Account,
 };
 use crate::{
     ids::ConnectorId,
+    secrets::Account,
     snapshot::{SignInOutcome, SignInStage, SignInView},
 };
 

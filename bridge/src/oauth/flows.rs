@@ -7,9 +7,11 @@ use tokio::sync::Mutex;
 use super::{
     authorize::connector_of,
     record::{Flow, Waiting, from_text, to_text},
-    vault::{Account, Keychain},
 };
-use crate::{ids::ConnectorId, secrets::KeychainFault};
+use crate::{
+    ids::ConnectorId,
+    secrets::{Account, Keychain, KeychainFault},
+};
 
 /// Connectors whose waiting sign-ins are looked for in the keychain, so that strangers' answers cost little.
 const MOST_LOOKED_UP: usize = 256;

@@ -28,7 +28,6 @@ mod sign_ins;
 mod slot;
 mod target;
 mod token;
-mod vault;
 mod ways;
 
 pub use self::{
@@ -39,5 +38,4 @@ pub use self::{
     need::{Challenge, SignInNeed, WhySignIn},
     sign_ins::{Finished, SignInOptions, SignIns},
     target::{Ask, Begun, Target},
-    vault::{Account, Keychain},
 };

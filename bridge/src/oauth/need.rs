@@ -35,12 +35,23 @@ impl SignInNeed {
         }
     }
 
+    /// The scopes that are wanted beyond those at hand.
+    pub fn wanted(&self) -> Option<&[String]> {
+        match &self.why {
+            WhySignIn::MoreScopes(scopes) => Some(scopes),
+            WhySignIn::First | WhySignIn::Over | WhySignIn::SignedOut => None,
+        }
+    }
+
     /// What happened and what to do, for a person.
     pub fn sentence(&self) -> String {
         match &self.why {
             WhySignIn::First => "The server wants you to sign in.".to_owned(),
             WhySignIn::Over => "Your sign-in is over. Sign in again.".to_owned(),
             WhySignIn::SignedOut => "You signed out here.".to_owned(),
+            WhySignIn::MoreScopes(scopes) if scopes.is_empty() => {
+                "The server wants you to allow more. Sign in once more to allow it.".to_owned()
+            }
             WhySignIn::MoreScopes(scopes) => format!(
                 "The server wants you to allow more ({}). Sign in once more to allow it.",
                 scopes.join(", ")

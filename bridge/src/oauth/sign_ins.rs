@@ -27,12 +27,11 @@ use super::{
     slot::{Held, Kept, Reason},
     target::{Ask, Begun, Target},
     token::TokenEndpoint,
-    vault::{Account, Keychain},
     ways::Ways,
 };
 use crate::{
     ids::ConnectorId,
-    secrets::KeychainFault,
+    secrets::{Account, Keychain, KeychainFault},
     snapshot::{RedirectKind, SignInOutcome, SignInView},
 };
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::snapshot::{
-    ApprovalState, ApprovalView, AuthState, AuthView, ConfigView, ConnectionView, Elicitation, KeptIn, KeychainView, Notice, Question, Readiness, TransportKind,
+    ApprovalState, ApprovalView, AuthState, AuthView, ConfigView, ConnectionView, Elicitation, KeptIn, KeychainView,
+    Notice, Question, Readiness, TransportKind,
 };
 
 #[test]

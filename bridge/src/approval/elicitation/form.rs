@@ -178,14 +178,19 @@ impl Field<'_> {
 impl<'s> Kind<'s> {
     fn read(property: &'s Value) -> Option<Self> {
         match property["type"].as_str()? {
-            "string" => Some(match ["enum", "oneOf", "anyOf"].iter().find(|key| property.get(key).is_some()) {
-                Some(_) => Self::One(choices(property)?),
-                None => Self::Text {
-                    format: property["format"].as_str(),
-                    min: property["minLength"].as_u64(),
-                    max: property["maxLength"].as_u64(),
+            "string" => Some(
+                match ["enum", "oneOf", "anyOf"]
+                    .iter()
+                    .find(|key| property.get(key).is_some())
+                {
+                    Some(_) => Self::One(choices(property)?),
+                    None => Self::Text {
+                        format: property["format"].as_str(),
+                        min: property["minLength"].as_u64(),
+                        max: property["maxLength"].as_u64(),
+                    },
                 },
-            }),
+            ),
             kind @ ("number" | "integer") => Some(Self::Number {
                 whole: if kind == "integer" { Whole::Only } else { Whole::OrNot },
                 min: property["minimum"].as_number(),

@@ -28,7 +28,9 @@ impl Link {
         }
         let host = url.host().ok_or("it names no host")?;
         if let Host::Domain(name) = &host
-            && !name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
+            && !name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
         {
             return Err("its host is none that can be looked up");
         }

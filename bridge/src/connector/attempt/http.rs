@@ -21,11 +21,15 @@ use super::{Plan, greet::greet, note_session};
 use crate::{
     config::Resolved,
     connector::{
+        World,
+        access::entrance,
         cause::Cause,
         fault::{cause_of_init_error, cause_of_open_error},
         log::Log,
         session::{Desk, End, Ended, Handler, Keeper, Session, Signals},
-        transport::{CustomHeaders, EndCause, HttpClient, MAX_FRAME, SseTransport, StreamEnd, Watch, Web},
+        transport::{
+            Authorization, CustomHeaders, EndCause, HttpClient, MAX_FRAME, SseTransport, StreamEnd, Watch, Web,
+        },
     },
 };
 
@@ -36,13 +40,30 @@ const MAX_POSTS: usize = 1024;
 ///
 /// # Errors
 /// The cause.
-pub(super) async fn open(plan: &Plan, desk: Arc<Desk>, resolved: Resolved) -> Result<(Session, Keeper), Cause> {
-    let Resolved::Http { url, headers, sse, .. } = resolved else {
+pub(super) async fn open(
+    world: &World,
+    plan: &Plan,
+    desk: Arc<Desk>,
+    resolved: Resolved,
+) -> Result<(Session, Keeper), Cause> {
+    let Resolved::Http {
+        url,
+        headers,
+        sse,
+        oauth,
+        ..
+    } = resolved
+    else {
         return Err(Cause::Entry("Its entry names no address.".to_owned()));
     };
     let signals = Arc::new(Signals::default());
+    let entrance = entrance(world, &plan.entry, &url, oauth.map(Arc::from)).await;
+    let bearer = entrance.as_ref().ok().and_then(|entrance| entrance.bearer.clone());
+    plan.bearer.store(bearer);
+    let entrance = entrance?;
+    let authorization = Authorization::new(entrance.credentials.clone(), signals.denials.clone());
     let way = Way {
-        web: Web::new(url.expose()).map_err(|error| Cause::Entry(format!("{error}.")))?,
+        web: Web::new(url.expose(), authorization).map_err(|error| Cause::Entry(format!("{error}.")))?,
         url: url.expose(),
         headers: custom_headers(headers)?,
         watch: watch(plan.log.clone(), signals.clone()),
@@ -51,20 +72,12 @@ pub(super) async fn open(plan: &Plan, desk: Arc<Desk>, resolved: Resolved) -> Re
         stop: CancellationToken::new(),
         plan,
     };
-    if sse {
-        return way.open_sse().await;
-    }
-    let client = HttpClient::new(way.web.clone(), way.watch.clone());
-    match way.open_streamable(&client).await {
-        // It may be older than streamable HTTP. If it is not, the first refusal says more than this one.
-        Err(refused) if client.knows_no_greeting() => way.open_sse().await.map_err(|cause| {
-            let why = cause.sentence();
-            plan.log
-                .line(&format!("[session] HTTP+SSE was tried too, in vain: {why}"));
-            refused
-        }),
-        opened => opened,
-    }
+    let opened = if sse {
+        way.open_sse().await
+    } else {
+        way.open_newest().await
+    };
+    opened.map_err(|cause| entrance.explain(cause))
 }
 
 /// What every way to one server needs.
@@ -80,6 +93,22 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
+    /// Over streamable HTTP, or over what was before it.
+    async fn open_newest(&self) -> Result<(Session, Keeper), Cause> {
+        let client = HttpClient::new(self.web.clone(), self.watch.clone());
+        match self.open_streamable(&client).await {
+            // It may be older than streamable HTTP. If it is not, the first refusal says more than this one.
+            Err(refused) if client.knows_no_greeting() => self.open_sse().await.map_err(|cause| {
+                let why = cause.sentence();
+                self.plan
+                    .log
+                    .line(&format!("[session] HTTP+SSE was tried too, in vain: {why}"));
+                refused
+            }),
+            opened => opened,
+        }
+    }
+
     async fn open_streamable(&self, client: &HttpClient) -> Result<(Session, Keeper), Cause> {
         let mut config = StreamableHttpClientTransportConfig::with_uri(self.url.as_str())
             .custom_headers(self.headers.clone())
@@ -171,7 +200,13 @@ impl How {
     }
 }
 
-fn custom_headers(headers: impl IntoIterator<Item = (http::HeaderName, SecretString)>) -> Result<CustomHeaders, Cause> {
+/// Headers as transports want them.
+///
+/// # Errors
+/// [`Cause::Entry`] for one that no header may hold.
+pub(in crate::connector) fn custom_headers(
+    headers: impl IntoIterator<Item = (http::HeaderName, SecretString)>,
+) -> Result<CustomHeaders, Cause> {
     headers
         .into_iter()
         .map(|(name, value)| {

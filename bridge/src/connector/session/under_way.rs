@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -9,6 +10,7 @@ use std::{
 };
 
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{clock::Clock, progress::Progress};
@@ -37,12 +39,28 @@ impl UnderWay {
 
 /// By the token under which each reports its progress.
 #[derive(Debug, Default)]
-pub(super) struct Requests(Mutex<HashMap<ProgressToken, Arc<UnderWay>>>);
+pub(super) struct Requests {
+    by_token: Mutex<HashMap<ProgressToken, Arc<UnderWay>>>,
+    /// One of them is over.
+    over: Notify,
+}
 
 impl Requests {
     /// Whether there are any.
     pub fn any(&self) -> bool {
         !self.lock().is_empty()
+    }
+
+    /// Waits until there are none.
+    pub async fn none(&self) {
+        loop {
+            let mut over = pin!(self.over.notified());
+            over.as_mut().enable();
+            if !self.any() {
+                return;
+            }
+            over.await;
+        }
     }
 
     /// Those there are, each once.
@@ -58,7 +76,7 @@ impl Requests {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ProgressToken, Arc<UnderWay>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_token.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -98,5 +116,6 @@ pub(super) struct Listed<'r> {
 impl Drop for Listed<'_> {
     fn drop(&mut self) {
         self.requests.lock().remove(&self.token);
+        self.requests.over.notify_waiters();
     }
 }

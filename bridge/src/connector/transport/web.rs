@@ -9,12 +9,11 @@ use futures::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use rmcp::{
     model::{ClientJsonRpcMessage, JsonRpcMessage},
-    transport::streamable_http_client::{
-        AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
-    },
+    transport::streamable_http_client::{HttpStatusError, StreamableHttpError},
 };
 use url::Url;
 
+use super::authorization::{Authorization, Purpose};
 use crate::reach::{Resolver, follow_same_origin, link_local_host};
 
 /// Until a TCP and TLS connection stands.
@@ -31,7 +30,7 @@ const ERROR_BODY_LIMIT: usize = 64 * 1024;
 /// Longest `Retry-After` that is looked at.
 const RETRY_AFTER_LIMIT: usize = 64;
 
-pub(super) type Error = StreamableHttpError<reqwest::Error>;
+pub(in crate::connector) type Error = StreamableHttpError<reqwest::Error>;
 
 /// Headers as an entry gives them.
 pub type CustomHeaders = HashMap<HeaderName, HeaderValue>;
@@ -51,6 +50,7 @@ pub enum WebError {
 #[derive(Clone)]
 pub struct Web {
     http: reqwest::Client,
+    authorization: Authorization,
 }
 
 impl Web {
@@ -58,7 +58,7 @@ impl Web {
     ///
     /// # Errors
     /// [`WebError`].
-    pub fn new(url: &Url) -> Result<Self, WebError> {
+    pub fn new(url: &Url, authorization: Authorization) -> Result<Self, WebError> {
         if let Some(ip) = link_local_host(url) {
             return Err(WebError::LinkLocal(ip.to_string()));
         }
@@ -71,11 +71,11 @@ impl Web {
             .user_agent(concat!("neuron-connect/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(WebError::Setup)?;
-        Ok(Self { http })
+        Ok(Self { http, authorization })
     }
 
     /// Sends a message; its answer's status and headers. A call's own deadline bounds a call.
-    pub(super) async fn post(
+    pub(in crate::connector) async fn post(
         &self,
         url: &str,
         headers: HeaderMap,
@@ -86,27 +86,28 @@ impl Web {
             .post(url)
             .header(header::ACCEPT, "application/json, text/event-stream")
             .headers(headers)
-            .json(message)
-            .send();
-        let response = if runs_a_tool(message) {
+            .json(message);
+        let request = self.authorization.send(request, Purpose::Message);
+        if runs_a_tool(message) {
             request.await
         } else {
             tokio::time::timeout(HEADERS_TIMEOUT, request)
                 .await
                 .map_err(|_elapsed| io::Error::from(io::ErrorKind::TimedOut))?
-        };
-        let response = response.map_err(client_error)?;
-        refuse_unauthorized(response.status(), response.headers())?;
-        Ok(response)
+        }
     }
 
     /// Asks for a stream of events. Some servers send the headers with the first event only, so the caller knows how
     /// long it waits.
-    pub(super) async fn get_events(&self, url: &str, headers: HeaderMap) -> Result<reqwest::Response, Error> {
+    pub(in crate::connector) async fn get_events(
+        &self,
+        url: &str,
+        headers: HeaderMap,
+    ) -> Result<reqwest::Response, Error> {
         let request = self.http.get(url).header(header::ACCEPT, "text/event-stream");
-        let response = request.headers(headers).send().await.map_err(client_error)?;
+        let request = request.headers(headers);
+        let response = self.authorization.send(request, Purpose::Stream).await?;
         let status = response.status();
-        refuse_unauthorized(status, response.headers())?;
         if status == StatusCode::METHOD_NOT_ALLOWED {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
@@ -123,30 +124,14 @@ impl Web {
     }
 
     pub(super) async fn delete(&self, url: &str, headers: HeaderMap) -> Result<StatusCode, Error> {
-        let response = self.http.delete(url).headers(headers).send().await;
-        Ok(response.map_err(client_error)?.status())
+        let request = self.http.delete(url).headers(headers);
+        let response = self.authorization.send(request, Purpose::End).await?;
+        Ok(response.status())
     }
 }
 
 pub(super) fn runs_a_tool(message: &ClientJsonRpcMessage) -> bool {
     matches!(message, JsonRpcMessage::Request(request) if request.request.method() == "tools/call")
-}
-
-fn refuse_unauthorized(status: StatusCode, headers: &HeaderMap) -> Result<(), Error> {
-    // A server may name several schemes, each in a header of its own.
-    let challenges: Vec<_> = headers
-        .get_all(header::WWW_AUTHENTICATE)
-        .iter()
-        .map(|value| String::from_utf8_lossy(value.as_bytes()))
-        .collect();
-    let challenge = challenges.join(", ");
-    match status {
-        StatusCode::UNAUTHORIZED => Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge))),
-        StatusCode::FORBIDDEN if !challenges.is_empty() => Err(StreamableHttpError::InsufficientScope(
-            InsufficientScopeError::new(challenge, None),
-        )),
-        _ => Ok(()),
-    }
 }
 
 pub(super) fn overloaded(status: StatusCode, headers: &HeaderMap) -> Option<HttpStatusError> {
@@ -241,27 +226,16 @@ mod tests {
             "http://[fe80::1]/mcp",
             "http://[::ffff:169.254.1.1]/",
         ] {
-            assert!(Web::new(&Url::parse(url).unwrap()).is_err(), "{url}");
+            assert!(
+                Web::new(&Url::parse(url).unwrap(), Authorization::default()).is_err(),
+                "{url}"
+            );
         }
         for url in ["http://127.0.0.1:9/mcp", "https://example.com/mcp", "http://[::1]:1/"] {
-            assert!(Web::new(&Url::parse(url).unwrap()).is_ok(), "{url}");
+            assert!(
+                Web::new(&Url::parse(url).unwrap(), Authorization::default()).is_ok(),
+                "{url}"
+            );
         }
-    }
-
-    #[test]
-    fn every_challenge_of_a_401_is_kept_whatever_its_bytes() {
-        let mut headers = HeaderMap::new();
-        headers.append(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=a"));
-        headers.append(
-            header::WWW_AUTHENTICATE,
-            HeaderValue::from_bytes(b"Bearer \xff").unwrap(),
-        );
-        let Err(StreamableHttpError::AuthRequired(asked)) = refuse_unauthorized(StatusCode::UNAUTHORIZED, &headers)
-        else {
-            panic!("a 401 is a sign-in")
-        };
-        assert_eq!(asked.www_authenticate_header, "Basic realm=a, Bearer \u{fffd}");
-        assert!(refuse_unauthorized(StatusCode::UNAUTHORIZED, &HeaderMap::new()).is_err());
-        assert!(refuse_unauthorized(StatusCode::FORBIDDEN, &HeaderMap::new()).is_ok());
     }
 }

@@ -23,9 +23,15 @@ pub(crate) const TOOLS: [(&str, &str); 6] = [
         "ask",
         "Asks the `questions`, each the parameters of an elicitation, and answers what came back",
     ),
-    ("pages_first", "Refuses until the page `url` has been opened, then answers"),
+    (
+        "pages_first",
+        "Refuses until the page `url` has been opened, then answers",
+    ),
     ("complete", "Says that what was asked for as `id` is done"),
-    ("again", "Modern: wants to be asked again `times` times without any question"),
+    (
+        "again",
+        "Modern: wants to be asked again `times` times without any question",
+    ),
     ("sample", "Modern: wants what no client offered"),
     ("echo", "Answers its arguments exactly as they arrived"),
 ];
@@ -66,12 +72,7 @@ impl Asks {
 }
 
 /// `None` for a tool that is none of these.
-pub(crate) fn call(
-    server: &Server,
-    call: &Call<'_>,
-    arguments: &Value,
-    send: &mut dyn FnMut(String),
-) -> Option<Reply> {
+pub(crate) fn call(server: &Server, call: &Call<'_>, arguments: &Value, send: &mut dyn FnMut(String)) -> Option<Reply> {
     let is_modern = server.options.era == Era::Modern;
     Some(match call.name.as_ref() {
         "ask" if is_modern => match call.input_responses {
@@ -93,7 +94,8 @@ pub(crate) fn call(
             if server.asks.refused.fetch_add(1, Ordering::SeqCst) > 0 {
                 return Some(text("opened"));
             }
-            let page = json!({"mode": "url", "message": "Open it first", "url": arguments["url"], "elicitationId": "p1"});
+            let page =
+                json!({"mode": "url", "message": "Open it first", "url": arguments["url"], "elicitationId": "p1"});
             let error = json!({"code": -32042, "message": "Pages first", "data": {"elicitations": [page]}});
             Reply::Failure(error.to_string())
         }
@@ -104,7 +106,10 @@ pub(crate) fn call(
             text("said so")
         }
         "again" => {
-            let done: u64 = call.request_state.as_deref().map_or(0, |state| state.parse().expect("a number"));
+            let done: u64 = call
+                .request_state
+                .as_deref()
+                .map_or(0, |state| state.parse().expect("a number"));
             if done < arguments["times"].as_u64().unwrap_or(0) {
                 let result = json!({"resultType": "input_required", "requestState": (done + 1).to_string()});
                 return Some(Reply::Result(result.to_string()));

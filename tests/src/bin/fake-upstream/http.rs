@@ -260,7 +260,9 @@ fn said_at_once(site: &Arc<Site>, id: &RawValue, params: Option<&RawValue>) -> A
         let say = |line: String| {
             let _ = sender.send(format!("event: message\ndata: {line}\n\n"));
         };
-        let reply = site.server.answer("", "tools/call", params.as_deref(), &mut |line| say(line));
+        let reply = site
+            .server
+            .answer("", "tools/call", params.as_deref(), &mut |line| say(line));
         if let Some(line) = reply.render(&id) {
             say(line);
         }
@@ -349,6 +351,13 @@ fn refuse(site: &Site, method: &str, message: &Message<'_>) -> Option<io::Result
                     .headers_mut()
                     .insert("www-authenticate", "Bearer".parse().expect("a header value"));
             }
+            answer
+        }
+        Refusal::Challenge { status, challenge } => {
+            let status = StatusCode::from_u16(*status).expect("a status");
+            let mut answer = plain(status, "text/plain", "not so");
+            let challenge = challenge.parse().expect("a header value");
+            answer.headers_mut().insert("www-authenticate", challenge);
             answer
         }
         Refusal::OddUnauthorized => {

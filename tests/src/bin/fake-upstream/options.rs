@@ -151,6 +151,11 @@ pub(crate) enum Refusal {
     Unauthorized {
         with_header: bool,
     },
+    /// A refusal with this challenge.
+    Challenge {
+        status: u16,
+        challenge: String,
+    },
     /// A 401 with two challenges, one of them no text, on a page of another kind.
     OddUnauthorized,
     /// The connection ends without an answer.
@@ -465,6 +470,13 @@ impl Named {
             "oversized" => Refusal::Oversized(detail.parse().map_err(|_| format!("no size: {detail}"))?),
             "undecodable" => Refusal::Undecodable,
             "401" => Refusal::Unauthorized { with_header: true },
+            "challenge" => {
+                let (status, challenge) = detail.split_once(' ').unwrap_or((detail, ""));
+                Refusal::Challenge {
+                    status: status.parse().map_err(|_| format!("no status: {status}"))?,
+                    challenge: challenge.to_owned(),
+                }
+            }
             "401-odd" => Refusal::OddUnauthorized,
             "close" => Refusal::Close,
             "half-close" => Refusal::HalfClose,

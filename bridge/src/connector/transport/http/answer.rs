@@ -13,7 +13,7 @@ use rmcp::{
 use sse_stream::Sse;
 
 use super::{
-    super::{events::Part, web::Error},
+    super::{authorization::Denied, events::Part, web::Error},
     HttpClient, is_message,
     listen::{Ask, Events},
     messages::too_large,
@@ -129,8 +129,12 @@ impl Answer {
 }
 
 fn may_pass(error: &Error) -> bool {
-    matches!(
-        error,
-        StreamableHttpError::HttpStatus(_) | StreamableHttpError::Client(_) | StreamableHttpError::Io(_)
-    )
+    match Denied::within(error) {
+        Some(Denied::SignIn(_) | Denied::KeyRefused(_) | Denied::Scheme(_)) => false,
+        Some(Denied::Keychain(_) | Denied::NoAnswer(_)) => true,
+        None => matches!(
+            error,
+            StreamableHttpError::HttpStatus(_) | StreamableHttpError::Client(_) | StreamableHttpError::Io(_)
+        ),
+    }
 }

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::{
     super::{
+        authorization::Denied,
         events::{Broken, Part, read_events},
         watch::StreamGuard,
         web::Error,
@@ -187,10 +188,14 @@ impl Listening {
 }
 
 fn outcome_of(error: &Error) -> Outcome {
+    match Denied::within(error) {
+        Some(Denied::SignIn(_) | Denied::KeyRefused(_) | Denied::Scheme(_)) => return Outcome::NoStream,
+        // Another time there may be a token.
+        Some(Denied::Keychain(_) | Denied::NoAnswer(_)) => return Outcome::Failed(Duration::ZERO),
+        None => {}
+    }
     match error {
-        StreamableHttpError::ServerDoesNotSupportSse
-        | StreamableHttpError::AuthRequired(_)
-        | StreamableHttpError::InsufficientScope(_) => Outcome::NoStream,
+        StreamableHttpError::ServerDoesNotSupportSse => Outcome::NoStream,
         StreamableHttpError::HttpStatus(status) => {
             let hint = status.retry_after.as_deref();
             let hint = hint.and_then(|text| episode::read_retry_after(text, SystemTime::now()));

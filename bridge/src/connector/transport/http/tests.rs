@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use url::Url;
 
-use super::*;
+use super::{super::Authorization, *};
 
 fn client(url: &str) -> HttpClient {
     watched(url, |_, _| {})
@@ -14,7 +14,10 @@ fn watched(url: &str, replaced: impl Fn(&str, &str) + Send + Sync + 'static) -> 
         stream_open: Arc::default(),
         replaced: Arc::new(replaced),
     };
-    HttpClient::new(Web::new(&Url::parse(url).unwrap()).unwrap(), watch)
+    HttpClient::new(
+        Web::new(&Url::parse(url).unwrap(), Authorization::default()).unwrap(),
+        watch,
+    )
 }
 
 /// Answers every request on every connection with this, and leaves the connection open.

@@ -1,0 +1,213 @@
+//! Signing in and out, as the owner asks for it.
+//!
+//! Finds the connector, and connects it once it is signed in; `oauth` does the rest. What was begun goes on when whoever
+//! asked for it leaves: a code that came back is good once.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use url::Url;
+
+use super::{BridgeHandle, Inner, person_file::Edit};
+use crate::{
+    config::{Config, EntryKind, Launch},
+    connector::{self, Access, Cause, Door, World, unavailable},
+    error::{Action, ApiError, Code},
+    event::Event,
+    ids::ConnectorId,
+    oauth::{Ask, Callback, Finished, SignInNeed, WhySignIn},
+    snapshot::{RedirectKind, SignInOutcome},
+};
+
+/// How a sign-in is to go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SignInAsk {
+    /// The issuer that the person ticked, exactly as the refusal named it.
+    pub accept_issuer: Option<String>,
+    /// The way back from the browser, in place of the automatic choice.
+    pub redirect: Option<RedirectKind>,
+}
+
+impl BridgeHandle {
+    /// Begins a sign-in; the address of the page where the person signs in, checked and fit to be opened.
+    ///
+    /// # Errors
+    /// `unknown_server`; `disabled`; `bad_request` where nobody signs in; `needs_review` naming an issuer that needs the
+    /// person's tick; `needs_secret` where the server registers no programs by itself, with what to register there;
+    /// `unsafe_authorization_url`, `pkce_not_supported`, `callback_unavailable`, `keychain_unavailable`,
+    /// `upstream_error`, `unavailable`.
+    pub async fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> Result<String, ApiError> {
+        let door = self.door(&id)?;
+        let world = self.inner.world.clone();
+        to_its_end(async move { begin(&world, &door, ask).await }).await?
+    }
+
+    /// Gives up the sign-in that is under way or failed.
+    ///
+    /// # Errors
+    /// `unknown_server`.
+    pub async fn cancel_sign_in(&self, id: ConnectorId) -> Result<(), ApiError> {
+        self.view_of(&id)?;
+        let inner = self.inner.clone();
+        to_its_end(async move {
+            if inner.world.sign_ins.cancel(&id).await {
+                inner.events.publish(Event::SignInFinished {
+                    server: Some(id),
+                    outcome: SignInOutcome::Cancelled,
+                    message: "The sign-in was given up here.".to_owned(),
+                });
+            }
+        })
+        .await
+    }
+
+    /// Takes what a browser brought back. After signing in, the connector connects.
+    pub async fn finish_sign_in(&self, callback: Callback) -> Finished {
+        let handle = self.clone();
+        let finished = to_its_end(async move { finish(&handle, callback).await }).await;
+        finished.unwrap_or_else(|error| Finished {
+            server: None,
+            outcome: SignInOutcome::Failed,
+            message: error.message,
+        })
+    }
+
+    /// Closes the session and forgets tokens, registration and flows; the server is asked to forget them too. The
+    /// connector then waits for a sign-in, also after a restart.
+    ///
+    /// # Errors
+    /// `unknown_server`, `keychain_unavailable`; the session is closed all the same.
+    pub async fn sign_out(&self, id: ConnectorId) -> Result<(), ApiError> {
+        let door = self.door(&id)?;
+        let world = self.inner.world.clone();
+        to_its_end(async move { sign_out(&world, &door).await }).await?
+    }
+
+    /// Says whether `neuron-connect://` links reach this program; until then they do not.
+    pub fn set_deep_links(&self, reach_us: bool) {
+        self.inner.deep_links.store(reach_us, Ordering::Relaxed);
+        self.inner.world.sign_ins.set_deep_links(reach_us);
+    }
+
+    /// Whether `neuron-connect://` links reach this program.
+    pub fn deep_links(&self) -> bool {
+        self.inner.deep_links.load(Ordering::Relaxed)
+    }
+}
+
+/// The connector whose sign-in a change made here ends: it is removed, added anew, or moved to another address. A change
+/// that the file brings only withholds it.
+pub(super) fn ends_with(edit: &Edit, before: &Config, after: &Config) -> Option<ConnectorId> {
+    let id = match edit {
+        Edit::Add(id, _) if address(after, id).is_some() => id,
+        Edit::Remove(id) if address(before, id).is_some() => id,
+        Edit::Replace(id, _) if address(before, id).is_some_and(|was| address(after, id) != Some(was)) => id,
+        Edit::Add(..)
+        | Edit::Remove(_)
+        | Edit::Replace(..)
+        | Edit::Enabled(..)
+        | Edit::ToolEnabled(..)
+        | Edit::AutoApprove(..) => return None,
+    };
+    Some(id.clone())
+}
+
+/// Where a connector that may be signed in to is.
+fn address(config: &Config, id: &ConnectorId) -> Option<String> {
+    let entry = config.entries.iter().find(|entry| entry.key == id.as_str())?;
+    let EntryKind::Valid(connector) = &entry.kind else {
+        return None;
+    };
+    match (&connector.launch, Access::of(connector)) {
+        (Launch::Http(http), Access::SignIn) => {
+            Some(Url::parse(&http.url).map_or_else(|_unfilled| http.url.clone(), String::from))
+        }
+        (Launch::Http(_) | Launch::Stdio(_), _) => None,
+    }
+}
+
+/// Forgets everything of a connector's sign-in.
+pub(super) async fn forget(world: Arc<World>, id: ConnectorId) {
+    if let Err(fault) = world.sign_ins.forget(&id).await {
+        tracing::warn!(connector = %id, "its sign-in could not be removed: {}", fault.sentence());
+    }
+}
+
+/// Gives up a connector's sign-in that waits.
+pub(super) async fn give_up(world: Arc<World>, id: ConnectorId) {
+    world.sign_ins.cancel(&id).await;
+}
+
+/// Goes on also when nobody waits any more.
+async fn to_its_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T, ApiError> {
+    tokio::spawn(work).await.map_err(|error| {
+        tracing::error!(%error, "a sign-in ended abnormally");
+        ApiError::new(
+            Code::Internal,
+            "Something went wrong inside Neuron Connect. Please report this with the program's log.",
+        )
+    })
+}
+
+async fn begin(world: &Arc<World>, door: &Door, ask: SignInAsk) -> Result<String, ApiError> {
+    let (entry, name) = (door.shared.entry(), door.shared.name());
+    if !entry.enabled {
+        let off = ApiError::new(Code::Disabled, format!("{name} is turned off."));
+        return Err(off.with_action(Some(Action::Enable)));
+    }
+    let nobody = match Access::of(&entry) {
+        Access::SignIn => None,
+        Access::Program => Some("runs on this computer; nobody signs in there"),
+        Access::Open => Some("is to be used without a sign-in, its entry says (\"auth\": \"none\")"),
+        Access::OwnKey => Some("sends a key of its own; take that out of its entry to sign in instead"),
+    };
+    if let Some(why) = nobody {
+        return Err(ApiError::bad_request(format!("{name} {why}.")));
+    }
+    let beginnings = connector::beginnings(world, &entry, door.shared.challenge())
+        .await
+        .map_err(|cause| unavailable(&name, &cause))?;
+    let ask = Ask {
+        challenge: beginnings.challenge,
+        scopes: Vec::new(),
+        accept_issuer: ask.accept_issuer,
+        redirect: ask.redirect,
+    };
+    let begun = world.sign_ins.begin(beginnings.target, ask).await?;
+    Ok(begun.auth_url.into())
+}
+
+async fn finish(handle: &BridgeHandle, callback: Callback) -> Finished {
+    let inner: &Inner = &handle.inner;
+    let finished = inner.world.sign_ins.finish(callback).await;
+    // A stranger's answer is nobody's business.
+    let Some(id) = finished.server.clone() else {
+        return finished;
+    };
+    inner.events.publish(Event::SignInFinished {
+        server: Some(id.clone()),
+        outcome: finished.outcome,
+        message: finished.message.clone(),
+    });
+    if finished.outcome == SignInOutcome::SignedIn
+        && let Ok(door) = handle.door(&id)
+    {
+        door.reconnect_soon().await;
+    }
+    finished
+}
+
+async fn sign_out(world: &World, door: &Door) -> Result<(), ApiError> {
+    // First, so that no call connects with what is about to be forgotten.
+    door.rest(Cause::SignIn(SignInNeed {
+        why: WhySignIn::SignedOut,
+        challenge: None,
+    }))
+    .await?;
+    if let Err(fault) = world.sign_ins.sign_out(&door.shared.id).await {
+        let cause = Cause::Keychain(fault);
+        let refusal = unavailable(&door.shared.name(), &cause);
+        door.rest(cause).await?;
+        return Err(refusal);
+    }
+    Ok(())
+}

@@ -1,0 +1,283 @@
+//! How a connector's requests are let in: by nothing, by a key of its entry, or by a sign-in.
+//!
+//! Owns that decision and, for a sign-in that is to begin, what its server says to those who are not signed in. Never
+//! begins a sign-in.
+
+use std::{fmt, sync::Arc};
+
+use futures::future::BoxFuture;
+use http::HeaderMap;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, NumberOrString, PingRequest};
+use secrecy::SecretString;
+
+use super::{
+    World, attempt,
+    cause::Cause,
+    transport::{Authorization, Credentials, Denied, Tokens, Web},
+};
+use crate::{
+    config::{self, Auth, Grant, Launch, Resolved, ResolvedOAuth, SecretUrl},
+    oauth::{AuthFault, Bearer, Challenge, SignInNeed, Signed, Target, WhySignIn},
+    secrets::{KeychainFault, is_secret_name},
+};
+
+/// By what an entry wants to be let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// A program, which is let in by being run.
+    Program,
+    /// Its entry wants neither a sign-in nor a token.
+    Open,
+    /// A key of its own: a token that was entered, or a secret in its headers or its address.
+    OwnKey,
+    /// A sign-in, at the latest when its server asks for one.
+    SignIn,
+}
+
+impl Access {
+    pub fn of(entry: &config::Connector) -> Self {
+        let Launch::Http(launch) = &entry.launch else {
+            return Self::Program;
+        };
+        let names_secret = |text: &str| text.contains("${secret:");
+        let mut headers = launch.headers.iter();
+        let has_key =
+            names_secret(&launch.url) || headers.any(|(name, value)| is_secret_name(name) || names_secret(value));
+        match launch.auth {
+            Some(Auth::Token) => Self::OwnKey,
+            _ if has_key => Self::OwnKey,
+            Some(Auth::None) => Self::Open,
+            Some(Auth::OAuth) | None => Self::SignIn,
+        }
+    }
+}
+
+/// What an attempt sends, and what it may learn of it.
+pub(super) struct Entrance {
+    pub credentials: Credentials,
+    /// The sign-in that it uses.
+    pub bearer: Option<Arc<Bearer>>,
+    /// Whether anybody signed in is not known, because the keychain gives nothing.
+    unknown: Option<KeychainFault>,
+}
+
+impl Entrance {
+    fn plain(credentials: Credentials) -> Self {
+        Self {
+            credentials,
+            bearer: None,
+            unknown: None,
+        }
+    }
+
+    /// Why the attempt failed. Where the keychain may hold the sign-in that the server wants, no new one is asked for.
+    pub fn explain(&self, cause: Cause) -> Cause {
+        match (&self.unknown, cause) {
+            (Some(fault), Cause::SignIn(_)) => Cause::Keychain(fault.clone()),
+            (_, cause) => cause,
+        }
+    }
+}
+
+/// How an entry's requests are let in now. Contacts no server that is not signed in to.
+///
+/// # Errors
+/// The cause, where nobody is to be contacted.
+pub(super) async fn entrance(
+    world: &World,
+    entry: &config::Connector,
+    url: &SecretUrl,
+    oauth: Option<Arc<ResolvedOAuth>>,
+) -> Result<Entrance, Cause> {
+    let entrance = match Access::of(entry) {
+        Access::Program | Access::Open => Entrance::plain(Credentials::None),
+        Access::OwnKey => Entrance::plain(Credentials::OwnKey),
+        Access::SignIn => signed_in(world, entry, url, oauth).await?,
+    };
+    if !entrance.credentials.may_go_to(url.expose()) {
+        return Err(Cause::Entry(
+            "Its address begins with http://, so its key could be read on the way. Write https:// instead.".to_owned(),
+        ));
+    }
+    Ok(entrance)
+}
+
+async fn signed_in(
+    world: &World,
+    entry: &config::Connector,
+    url: &SecretUrl,
+    oauth: Option<Arc<ResolvedOAuth>>,
+) -> Result<Entrance, Cause> {
+    let Launch::Http(launch) = &entry.launch else {
+        return Ok(Entrance::plain(Credentials::None));
+    };
+    let by_itself = matches!(&oauth, Some(oauth) if oauth.settings.grant == Grant::ClientCredentials);
+    match world.sign_ins.bearer(target_of(entry, url, oauth)).await {
+        Ok(Signed::In(bearer)) => Ok(Entrance {
+            credentials: Credentials::SignedIn(Arc::new(OfBearer(bearer.clone()))),
+            bearer: Some(bearer),
+            unknown: None,
+        }),
+        Ok(Signed::SignedOut) => Err(Cause::SignIn(SignInNeed {
+            why: WhySignIn::SignedOut,
+            challenge: None,
+        })),
+        Ok(Signed::Nothing) if launch.auth == Some(Auth::OAuth) && !by_itself => {
+            Err(Cause::SignIn(SignInNeed::first(None)))
+        }
+        Ok(Signed::Nothing) => Ok(Entrance::plain(Credentials::None)),
+        // Most servers want no sign-in, and must not wait for a keychain because of those that do.
+        Err(AuthFault::Keychain(fault)) if launch.auth.is_none() => Ok(Entrance {
+            credentials: Credentials::None,
+            bearer: None,
+            unknown: Some(fault),
+        }),
+        Err(fault) => Err(Denied::from(fault).into()),
+    }
+}
+
+fn target_of(entry: &config::Connector, url: &SecretUrl, oauth: Option<Arc<ResolvedOAuth>>) -> Target {
+    Target {
+        connector: entry.id.clone(),
+        name: entry.name.clone().unwrap_or_else(|| entry.id.to_string()),
+        url: url.expose().clone(),
+        oauth,
+    }
+}
+
+/// What a sign-in begins with.
+pub struct Beginnings {
+    pub target: Target,
+    /// What the server says to those who are not signed in.
+    pub challenge: Option<Challenge>,
+}
+
+/// For whom a sign-in would be, and what its server says; `known` is what it said last. Where that is not known it is
+/// asked once, without any credentials.
+///
+/// # Errors
+/// The cause: it cannot be filled in or reached, or asks for another scheme.
+pub async fn beginnings(
+    world: &World,
+    entry: &config::Connector,
+    known: Option<Challenge>,
+) -> Result<Beginnings, Cause> {
+    let Resolved::Http {
+        url,
+        headers,
+        sse,
+        oauth,
+        ..
+    } = attempt::resolve(world, entry).await?
+    else {
+        return Err(Cause::Entry("Its entry names no address.".to_owned()));
+    };
+    let challenge = match known {
+        Some(challenge) => Some(challenge),
+        None => {
+            let web =
+                Web::new(url.expose(), Authorization::default()).map_err(|error| Cause::Entry(format!("{error}.")))?;
+            ask(&web, &url, attempt::custom_headers(headers)?.into_iter().collect(), sse).await?
+        }
+    };
+    Ok(Beginnings {
+        target: target_of(entry, &url, oauth.map(Arc::from)),
+        challenge,
+    })
+}
+
+async fn ask(web: &Web, url: &SecretUrl, headers: HeaderMap, sse: bool) -> Result<Option<Challenge>, Cause> {
+    let url = url.expose().as_str();
+    let asked = if sse {
+        web.get_events(url, headers).await
+    } else {
+        // Opens nothing at a server that lets it in.
+        let request = ClientRequest::PingRequest(PingRequest::default());
+        let message = ClientJsonRpcMessage::request(request, NumberOrString::Number(0));
+        web.post(url, headers, &message).await
+    };
+    match asked {
+        Ok(_) => Ok(None),
+        Err(error) => match Denied::within(&error) {
+            Some(Denied::SignIn(need)) => Ok(need.challenge.clone()),
+            Some(denied) => Err(denied.clone().into()),
+            None => match super::fault::cause_of_answer(&error) {
+                // Whatever it answers, it is there; its metadata may say more.
+                Cause::HttpStatus { .. } | Cause::Protocol(_) => Ok(None),
+                cause => Err(cause),
+            },
+        },
+    }
+}
+
+/// The tokens of a sign-in, as transports want them.
+struct OfBearer(Arc<Bearer>);
+
+impl Tokens for OfBearer {
+    fn token(&self) -> BoxFuture<'_, Result<SecretString, Denied>> {
+        Box::pin(async { Ok(self.0.token().await?) })
+    }
+
+    fn refused<'a>(
+        &'a self,
+        used: &'a SecretString,
+        challenge: &'a Challenge,
+    ) -> BoxFuture<'a, Result<SecretString, Denied>> {
+        Box::pin(async { Ok(self.0.refused(used, challenge.clone()).await?) })
+    }
+}
+
+impl From<AuthFault> for Denied {
+    fn from(fault: AuthFault) -> Self {
+        match fault {
+            AuthFault::SignIn(need) => Self::SignIn(need),
+            AuthFault::Keychain(fault) => Self::Keychain(fault),
+            AuthFault::Unavailable(why) => Self::NoAnswer(why),
+        }
+    }
+}
+
+impl fmt::Debug for Beginnings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Beginnings").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::EntryKind;
+
+    #[test]
+    fn an_entry_is_let_in_by_its_own_key_before_anybody_signs_in() {
+        for (entry, access) in [
+            (r#"{"command": "x", "env": {"TOKEN": "${secret:T}"}}"#, Access::Program),
+            (r#"{"url": "https://a.example"}"#, Access::SignIn),
+            (
+                r#"{"url": "https://a.example", "headers": {"X-Team": "a"}}"#,
+                Access::SignIn,
+            ),
+            (r#"{"url": "https://a.example", "auth": "oauth"}"#, Access::SignIn),
+            (r#"{"url": "https://a.example", "auth": "none"}"#, Access::Open),
+            (r#"{"url": "https://a.example", "auth": "token"}"#, Access::OwnKey),
+            (
+                r#"{"url": "https://a.example", "headers": {"Authorization": "Basic eDp5"}}"#,
+                Access::OwnKey,
+            ),
+            (
+                r#"{"url": "https://a.example", "headers": {"X-Team": "${secret:T}"}}"#,
+                Access::OwnKey,
+            ),
+            (
+                r#"{"url": "https://a.example/${secret:T}/mcp", "auth": "none"}"#,
+                Access::OwnKey,
+            ),
+        ] {
+            let config = config::parse(format!("{{\"servers\": {{\"a\": {entry}}}}}").as_bytes()).unwrap();
+            let EntryKind::Valid(connector) = &config.entries[0].kind else {
+                panic!("{entry}")
+            };
+            assert_eq!(Access::of(connector), access, "{entry}");
+        }
+    }
+}
