@@ -12,6 +12,7 @@ Examples:
   neuron-connectd add docs https://example.com/mcp   add a server on the network
   neuron-connectd tools -q read                      find tools
   neuron-connectd call mcp__filesystem__list_directory path=.
+  neuron-connectd sign-in docs                       sign in where a connector needs it
   neuron-connectd doctor                             what is wrong, and what to do
 
 Exit codes:
@@ -138,6 +139,20 @@ Example:
 It is tried again by \"neuron-connectd reconnect\", and when its tools are called.")]
     StopTrying(ConnectorArg),
 
+    /// Sign in at a connector's server: prints the address to open, and waits for the browser to come back
+    #[command(after_help = "\
+Examples:
+  neuron-connectd sign-in docs
+  neuron-connectd sign-in docs --accept-issuer https://login.example.com
+
+Open the address in a browser on this computer. From another computer, sign in
+there and paste the address where that browser ended (it shows an error page).")]
+    SignIn(SignInArgs),
+
+    /// Sign out of a connector's server, and forget what it gave
+    #[command(after_help = "Example:\n  neuron-connectd sign-out docs")]
+    SignOut(ConnectorArg),
+
     /// Show what a connector's program wrote to its standard error
     #[command(after_help = "\
 Examples:
@@ -222,6 +237,15 @@ pub(crate) struct AddArgs {
 pub(crate) struct ConnectorArg {
     /// The connector's id, as `status` shows it
     pub(crate) id: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SignInArgs {
+    /// The connector's id, as `status` shows it
+    pub(crate) id: String,
+    /// Sign in at this server although it is not where the access goes, or another one than before
+    #[arg(long, value_name = "ISSUER")]
+    pub(crate) accept_issuer: Option<String>,
 }
 
 #[derive(Debug, Args)]

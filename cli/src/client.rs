@@ -10,7 +10,8 @@ use std::{
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
     Method, Request,
-    body::Bytes,
+    body::{Bytes, Incoming},
+    client::conn::http1::{self, SendRequest},
     header::{ACCEPT, CONTENT_TYPE, HOST},
 };
 use hyper_util::rt::TokioIo;
@@ -83,8 +84,48 @@ impl Client {
         self.ask(Method::POST, path, Some(body), wait).await
     }
 
+    /// Opens a page and gives its status alone.
+    pub(crate) async fn visit(&self, path: &str, wait: Duration) -> Result<u16, Failure> {
+        self.in_time(wait, self.raw(Method::GET, path, None))
+            .await
+            .map(|(status, _)| status)
+    }
+
+    /// What happens from now on.
+    pub(crate) async fn events(&self) -> Result<Events, Failure> {
+        self.in_time(ANSWER, async {
+            let (mut sender, connection) = self.connect().await?;
+            let driver = tokio::spawn(async move {
+                // How it ends is seen by whoever reads.
+                let _ = connection.await;
+            });
+            let request = request(Method::GET, "/mcp/events", None)?;
+            let response = sender.send_request(request).await?;
+            Ok(Events {
+                body: response.into_body(),
+                text: Vec::new(),
+                _sender: sender,
+                _driver: AbortOnDrop(driver),
+            })
+        })
+        .await
+    }
+
     async fn ask(&self, method: Method, path: &str, body: Option<String>, wait: Duration) -> Result<Answer, Failure> {
-        match tokio::time::timeout(wait, self.exchange(method, path, body)).await {
+        self.in_time(wait, async {
+            let (status, bytes) = self.raw(method, path, body).await?;
+            let body = if bytes.is_empty() {
+                Value::Null
+            } else {
+                serde_json::from_slice(&bytes).map_err(Trouble::Json)?
+            };
+            Ok(Answer { status, body })
+        })
+        .await
+    }
+
+    async fn in_time<T>(&self, wait: Duration, work: impl Future<Output = Result<T, Trouble>>) -> Result<T, Failure> {
+        match tokio::time::timeout(wait, work).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(Trouble::NobodyThere)) => Err(none_running(&self.home)),
             Ok(Err(trouble)) => Err(Failure::failed(format!(
@@ -99,23 +140,19 @@ impl Client {
         }
     }
 
-    async fn exchange(&self, method: Method, path: &str, body: Option<String>) -> Result<Answer, Trouble> {
+    async fn connect(&self) -> Result<(Sender, Connection), Trouble> {
         let stream = UnixStream::connect(&self.running.socket)
             .await
             .map_err(|e| match e.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Trouble::NobodyThere,
                 _ => Trouble::Io(e),
             })?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(HOST, "localhost")
-            .header(ACCEPT, "application/json");
-        if body.is_some() {
-            request = request.header(CONTENT_TYPE, "application/json");
-        }
-        let request = request.body(Full::new(Bytes::from(body.unwrap_or_default())))?;
+        Ok(http1::handshake(TokioIo::new(stream)).await?)
+    }
+
+    async fn raw(&self, method: Method, path: &str, body: Option<String>) -> Result<(u16, Bytes), Trouble> {
+        let (mut sender, connection) = self.connect().await?;
+        let request = request(method, path, body)?;
         let exchange = async {
             let response = sender.send_request(request).await?;
             let status = response.status().as_u16();
@@ -125,13 +162,60 @@ impl Client {
             Ok((status, bytes))
         };
         let (answer, _closed) = tokio::join!(exchange, connection);
-        let (status, bytes) = answer.map_err(|e: hyper::Error| Trouble::Http(e))?;
-        let body = if bytes.is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_slice(&bytes).map_err(Trouble::Json)?
-        };
-        Ok(Answer { status, body })
+        answer.map_err(|e: hyper::Error| Trouble::Http(e))
+    }
+}
+
+type Sender = SendRequest<Full<Bytes>>;
+type Connection = http1::Connection<TokioIo<UnixStream>, Full<Bytes>>;
+
+fn request(method: Method, path: &str, body: Option<String>) -> Result<Request<Full<Bytes>>, Trouble> {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(HOST, "localhost")
+        .header(ACCEPT, "application/json");
+    if body.is_some() {
+        request = request.header(CONTENT_TYPE, "application/json");
+    }
+    Ok(request.body(Full::new(Bytes::from(body.unwrap_or_default())))?)
+}
+
+/// The stream of what happens.
+pub(crate) struct Events {
+    body: Incoming,
+    /// What came and is no whole line yet; one event of the bridge is at most a few kilobytes.
+    text: Vec<u8>,
+    // The connection ends without it.
+    _sender: Sender,
+    _driver: AbortOnDrop,
+}
+
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Events {
+    /// The next event; `None` when the bridge ended. Safe to drop and call again.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            while let Some(end) = self.text.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.text.drain(..=end).collect();
+                if let Some(data) = line.strip_prefix(b"data: ")
+                    && let Ok(event) = serde_json::from_slice(data)
+                {
+                    return Some(event);
+                }
+            }
+            let frame = self.body.frame().await?.ok()?;
+            if let Ok(data) = frame.into_data() {
+                self.text.extend_from_slice(&data);
+            }
+        }
     }
 }
 
@@ -174,7 +258,7 @@ pub(crate) fn hint(action: &str, id: Option<&str>) -> Option<String> {
         "reconnect" => Some(format!("try again: neuron-connectd reconnect {id}")),
         "edit" => Some("correct its entry in connectors.json".to_owned()),
         "set_secret" => Some("give its secret".to_owned()),
-        "sign_in" => Some("sign in at its server".to_owned()),
+        "sign_in" => Some(format!("sign in: neuron-connectd sign-in {id}")),
         _ => None,
     }
 }

@@ -5,6 +5,7 @@ mod call;
 mod doctor;
 mod logs;
 mod manage;
+mod sign_in;
 mod status;
 mod tools;
 
@@ -56,6 +57,8 @@ pub(crate) async fn run(context: &Context, command: &ClientCommand) -> Result<()
         ClientCommand::Disable(arg) => manage::toggle(context, &arg.id, false).await,
         ClientCommand::Reconnect(arg) => manage::reconnect(context, &arg.id).await,
         ClientCommand::StopTrying(arg) => manage::stop_trying(context, &arg.id).await,
+        ClientCommand::SignIn(args) => sign_in::sign_in(context, args).await,
+        ClientCommand::SignOut(arg) => sign_in::sign_out(context, &arg.id).await,
         ClientCommand::Logs(args) => logs::run(context, args).await,
         ClientCommand::Doctor => doctor::run(context).await,
     }
