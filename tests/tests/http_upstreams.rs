@@ -290,3 +290,36 @@ fn headers_of_the_entry_go_to_their_upstream() {
         "{notes:?}"
     );
 }
+
+#[test]
+fn arguments_that_a_modern_tool_wants_in_headers_travel_there_too() {
+    let (bridge, upstream) = behind(&[("era", "modern"), ("list", "headers")]);
+    bridge.wait_for_tool("mcp__remote__echo");
+    let input = json!({"region": "Zürich", "where": {"n": 7}});
+    assert_eq!(bridge.call_text("mcp__remote__echo", &input), input.to_string());
+    let wanted = "# with mcp-method=tools/call mcp-name=echo mcp-param-region==?base64?WsO8cmljaA==?= \
+                  mcp-param-where-n=7 mcp-protocol-version=2026-07-28";
+    let lines = upstream.seen().lines();
+    assert!(lines.iter().any(|line| line == wanted), "{lines:#?}");
+
+    let (bridge, upstream) = behind(&[("era", "legacy"), ("list", "headers")]);
+    bridge.wait_for_tool("mcp__remote__torn");
+    bridge.call_text("mcp__remote__echo", &input);
+    assert!(!upstream.seen().lines().iter().any(|line| line.contains("mcp-param")));
+}
+
+#[test]
+fn a_tool_that_wants_headers_no_client_may_send_is_hidden_with_the_reason_also_after_a_restart() {
+    let (bridge, _upstream) = behind(&[("era", "modern"), ("list", "headers")]);
+    bridge.wait_for_tool("mcp__remote__echo");
+    let bridge = bridge.restart();
+    assert_eq!(bridge.tool_names(), ["mcp__remote__echo"]);
+    let detail = bridge.get("/mcp/servers/remote").ok();
+    let rejected = &detail["rejected"][0];
+    assert_eq!(rejected["name"], "torn", "{detail}");
+    let reason = rejected["reason"].as_str().unwrap();
+    assert!(reason.contains("the same header"), "{reason}");
+    bridge
+        .call("mcp__remote__torn", &json!({}))
+        .refused(404, "unknown_tool");
+}

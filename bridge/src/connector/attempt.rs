@@ -31,7 +31,7 @@ use crate::{
     config::{self, Auth, ExpandError, Lookup, Resolved},
     oauth::Bearer,
     snapshot::Era,
-    tools::{ParsedTools, parse_tools},
+    tools::{Arguments, ParsedTools, parse_tools},
 };
 
 /// Until an upstream has answered and listed its tools, unless its entry says otherwise.
@@ -183,7 +183,8 @@ async fn list_before(
 ) -> Result<Listed, Cause> {
     let lists = discovery::read_lists(session, log, deadline).await?;
     world.save_lists(entry, session, &lists).await;
-    let tools = parse_tools(lists.tools.items);
+    let arguments = Arguments::of(entry.launch.transport(), Some(session.facts.era));
+    let tools = parse_tools(lists.tools.items, arguments);
     for tool in &tools.rejected {
         log.line(&format!("The tool {} cannot be offered: {}", tool.name, tool.reason));
     }

@@ -23,7 +23,7 @@ use crate::{
     clock::unix_ms,
     config,
     error::{ApiError, Code},
-    tools::parse_tools,
+    tools::{Arguments, parse_tools},
 };
 
 /// More messages than this wait only when the connector's task is stuck; senders then wait too.
@@ -109,7 +109,10 @@ impl Handle {
         let is_known = known.is_some();
         let era = known.as_ref().and_then(|known| known.era);
         let (tools, offers): (Arc<KnownTools>, Offers) = match known {
-            Some(known) => (Arc::new(parse_tools(known.list.items).into()), known.offers),
+            Some(known) => {
+                let arguments = Arguments::of(entry.launch.transport(), era);
+                (Arc::new(parse_tools(known.list.items, arguments).into()), known.offers)
+            }
             None => Default::default(),
         };
         let shared = Arc::new(Shared {

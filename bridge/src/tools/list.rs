@@ -285,11 +285,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tools::parse_tools;
+    use crate::tools::{Arguments, parse_tools};
 
     fn offers(server: &str, items: Vec<Value>) -> Vec<Offer> {
         let server = ConnectorId::parse(server).unwrap();
-        let parsed = parse_tools(items);
+        let parsed = parse_tools(items, Arguments::InBody);
         assert_eq!(parsed.rejected, []);
         parsed
             .tools

@@ -1,6 +1,7 @@
 //! Tools as callers see them: exposed names, listed schemas, result blocks. Pure.
 
 mod list;
+mod mirror;
 mod name;
 pub(crate) mod open;
 mod parse;
@@ -23,6 +24,7 @@ use crate::{
 };
 
 pub use list::{Format, Found, ListQuery, Listing, McpTool, Offer, Rendered};
+pub use mirror::Arguments;
 pub use name::{MAX_NAME_LENGTH, Route, Routes, Unnamed, did_you_mean, expose};
 pub use parse::parse_tools;
 pub use result::{

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{ParsedTools, Tool, schema};
+use super::{Arguments, ParsedTools, Tool, mirror, schema};
 use crate::{
     ids::ToolName,
     snapshot::{RejectedTool, ToolHints},
@@ -21,7 +21,7 @@ const SHOWN_NAME_CHARS: usize = 80;
 ///
 /// A tool is rejected, with the reason in words, when it has no usable name, shares its name with another one of the
 /// list, or has an input schema that no call could satisfy. Anything else that is wrong with it is left out instead.
-pub fn parse_tools(raw_items: Vec<Value>) -> ParsedTools {
+pub fn parse_tools(raw_items: Vec<Value>, arguments: Arguments) -> ParsedTools {
     let mut uses: HashMap<String, usize> = HashMap::new();
     for name in raw_items.iter().filter_map(name_of) {
         *uses.entry(name.to_owned()).or_default() += 1;
@@ -32,7 +32,7 @@ pub fn parse_tools(raw_items: Vec<Value>) -> ParsedTools {
             Some(name) if !name.is_empty() => name.chars().take(SHOWN_NAME_CHARS).collect(),
             Some(_) | None => format!("#{}", index + 1),
         };
-        match parse_tool(raw, &uses) {
+        match parse_tool(raw, &uses, arguments) {
             Ok(tool) => out.tools.push(tool),
             Err(reason) => out.rejected.push(RejectedTool { name: shown, reason }),
         }
@@ -40,7 +40,7 @@ pub fn parse_tools(raw_items: Vec<Value>) -> ParsedTools {
     out
 }
 
-fn parse_tool(raw: Value, uses: &HashMap<String, usize>) -> Result<Tool, String> {
+fn parse_tool(raw: Value, uses: &HashMap<String, usize>, arguments: Arguments) -> Result<Tool, String> {
     let Value::Object(item) = &raw else {
         return Err(format!("It is {} instead of an object.", schema::kind(&raw)));
     };
@@ -65,6 +65,10 @@ fn parse_tool(raw: Value, uses: &HashMap<String, usize>) -> Result<Tool, String>
         ));
     }
     let input_schema = schema::read_input(item.get("inputSchema"))?;
+    match arguments {
+        Arguments::InBody => {}
+        Arguments::InHeadersToo => mirror::fault(&input_schema).map_or(Ok(()), Err)?,
+    }
     let annotations = item.get("annotations").and_then(Value::as_object);
     Ok(Tool {
         name: ToolName::new(name),
@@ -101,6 +105,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn parse_tools(raw_items: Vec<Value>) -> ParsedTools {
+        super::parse_tools(raw_items, Arguments::InBody)
+    }
 
     #[test]
     fn one_good_tool_survives_any_company() {
@@ -197,5 +205,19 @@ mod tests {
         let text = r#"{"zeta":1.10,"name":"x","execution":{"taskSupport":"optional"},"inputSchema":{"maximum":12345678901234567890123},"_meta":{"a":null}}"#;
         let parsed = parse_tools(vec![serde_json::from_str(text).unwrap()]);
         assert_eq!(parsed.tools[0].raw.to_string(), text);
+    }
+
+    #[test]
+    fn a_header_that_no_client_may_send_costs_its_tool_only_where_headers_are_sent() {
+        let tools = || {
+            let kinds = [("good", "string"), ("bad", "number")];
+            let schema = |kind| json!({"properties": {"a": {"type": kind, "x-mcp-header": "A"}}});
+            kinds
+                .map(|(name, kind)| json!({"name": name, "inputSchema": schema(kind)}))
+                .to_vec()
+        };
+        assert_eq!(super::parse_tools(tools(), Arguments::InBody).tools.len(), 2);
+        let parsed = super::parse_tools(tools(), Arguments::InHeadersToo);
+        assert_eq!((parsed.tools.len(), parsed.rejected[0].name.as_str()), (1, "bad"));
     }
 }

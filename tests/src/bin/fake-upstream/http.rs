@@ -111,6 +111,7 @@ async fn respond(site: Arc<Site>, twin: Arc<net::TcpStream>, request: Request<In
         last_event_id,
         header(&head.headers, "authorization"),
     ));
+    site.server.record.note(&protocol_headers(&head.headers));
     let Ok(body) = body.collect().await else {
         return Ok(plain(StatusCode::BAD_REQUEST, "text/plain", "half a body"));
     };
@@ -170,6 +171,16 @@ fn get(what: Get) -> Answer {
 
 fn no_stream() -> Answer {
     plain(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "no stream here")
+}
+
+/// Those of the protocol itself, in the order of their names.
+fn protocol_headers(headers: &hyper::HeaderMap) -> String {
+    let ours = headers.keys().filter(|name| name.as_str().starts_with("mcp-"));
+    let mut shown: Vec<_> = ours
+        .map(|name| format!("{name}={}", header(headers, name.as_str())))
+        .collect();
+    shown.sort();
+    format!("with {}", shown.join(" "))
 }
 
 fn header(headers: &hyper::HeaderMap, name: &str) -> String {

@@ -93,6 +93,8 @@ pub(crate) enum Listing {
     Folding,
     /// A name of 40 characters.
     LongName,
+    /// Tools whose arguments are to travel in headers, one of them in a way that no client may follow.
+    Headers,
     /// Tools with results that are large or easily lost.
     Answers,
     /// Tools that want something from the person.
@@ -394,6 +396,7 @@ fn listing(word: &str) -> Option<Listing> {
         "unknown-members" => Listing::UnknownMembers,
         "folding" => Listing::Folding,
         "long-name" => Listing::LongName,
+        "headers" => Listing::Headers,
         "answers" => Listing::Answers,
         "asking" => Listing::Asking,
         "many" => Listing::Many,

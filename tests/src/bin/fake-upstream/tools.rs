@@ -85,6 +85,7 @@ pub(crate) fn page(server: &Server, cursor: Option<&str>) -> Page {
         Listing::UnknownMembers => whole(vec![UNKNOWN_MEMBERS.to_owned()]),
         Listing::Folding => whole(vec![tool("a-b", "With a hyphen"), tool("a b", "With a space")]),
         Listing::LongName => whole(vec![tool(&"t".repeat(40), "Long")]),
+        Listing::Headers => whole(HEADERS.map(str::to_owned).to_vec()),
         Listing::Answers => whole(answers::TOOLS.iter().map(|name| tool(name, "As told")).collect()),
         Listing::Asking => whole(asking::TOOLS.iter().map(|(name, what)| tool(name, what)).collect()),
         Listing::Many => whole((0..server.options.tools).map(numbered).collect()),
@@ -137,6 +138,12 @@ fn tool(name: &str, description: &str) -> String {
 
 /// Number texts that a float or a 64-bit integer would change, and members of no revision.
 const UNKNOWN_MEMBERS: &str = r#"{"name":"odd","description":"Odd","inputSchema":{"type":"object","properties":{"n":{"type":"number","multipleOf":1.10,"maximum":12345678901234567890123}}},"execution":{"taskSupport":"optional"},"x-invented":{"deep":[1.10,null]}}"#;
+
+/// The second's arguments would share one header.
+const HEADERS: [&str; 2] = [
+    r#"{"name":"echo","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"where":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"Where-N"}}}}}}"#,
+    r#"{"name":"torn","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}}"#,
+];
 
 /// Deeper than any JSON parser's usual limit.
 const DEEP: usize = 10_000;
