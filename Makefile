@@ -26,7 +26,7 @@ help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: system ui/node_modules/.package-lock.json tests/upstreams/node_modules/.package-lock.json tests/upstreams/.venv/made ## install everything that is needed to build and test
+setup: system ui/node_modules/.package-lock.json tests/upstreams/node_modules/.package-lock.json tests/conformance/node_modules/.package-lock.json tests/upstreams/.venv/made ## install everything that is needed to build and test
 
 .PHONY: system
 system:
@@ -75,6 +75,11 @@ test-rust: build setup ## the tests of the Rust crates
 .PHONY: test-desktop
 test-desktop: build ## tray and window on a private desktop
 	cd tests/desktop && NEURON_TEST_PROGRAMS=$(programs) $(desktop_python) -m unittest --verbose
+
+# ONLY runs the scenarios whose names begin with one of its words.
+.PHONY: conformance
+conformance: build setup ## the official MCP conformance suite against the built bridge
+	$(programs)/conformance $(ONLY)
 
 .PHONY: lint
 lint: ready ## formatting, lints, icons, licences

@@ -17,6 +17,9 @@ packages=(
 )
 nextest=0.9.143
 
+# The browser of a sign-in that is tried as a person does it. Ubuntu has no package of it, but maybe a browser like it.
+command -v chromium >/dev/null || command -v google-chrome >/dev/null || packages+=(chromium)
+
 say() { echo "setup: $*" >&2; }
 
 missing_packages() {

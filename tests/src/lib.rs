@@ -3,6 +3,7 @@
 //! Nothing here touches the real home, keychain or network; every process that is started is ended with its owner.
 
 pub mod authority;
+pub mod browser;
 pub mod daemon;
 pub mod fake;
 pub mod home;

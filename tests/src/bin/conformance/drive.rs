@@ -1,0 +1,243 @@
+//! Lets the running bridge meet one scenario's server: add it, sign in, call its tools, remove it.
+//!
+//! Whatever a person at a browser or a question would do is done here as such a person would, through the bridge's own
+//! API. Prints what it came to as its last line; exits 0 when done, 1 when the bridge refused.
+
+use std::{
+    process::ExitCode,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
+
+use neuron_tests::browser::Browser;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::{
+    api::Api,
+    arguments::{Call, calls},
+};
+
+/// The suite kills only its shell after 30 s: the driver has to end by itself before.
+const LONGEST: Duration = Duration::from_secs(25);
+/// How often the bridge is asked what it is doing.
+const LOOK: Duration = Duration::from_millis(20);
+/// The suite's own client metadata document, which nobody fetches.
+const CLIENT_METADATA: &str = "https://conformance-test.local/client-metadata.json";
+
+/// First words of the last line.
+pub(crate) const OUTCOME: &str = "outcome: ";
+pub(crate) const DONE: &str = "done";
+pub(crate) const REFUSED: &str = "refused";
+
+/// The bridge will not go on with this server, and says why.
+#[derive(Debug)]
+struct Refused(String);
+
+/// # Panics
+/// Outside of a run of the suite, or when the bridge's API is not as agreed.
+pub(crate) fn run(url: &str) -> ExitCode {
+    thread::spawn(|| {
+        thread::sleep(LONGEST);
+        println!("not over after {LONGEST:?}");
+        std::process::exit(2);
+    });
+    let drive = Drive::new(url);
+    match drive.everything() {
+        Ok(()) => {
+            println!("{OUTCOME}{DONE}");
+            ExitCode::SUCCESS
+        }
+        Err(Refused(why)) => {
+            println!("{OUTCOME}{REFUSED}: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Drive {
+    api: Api,
+    id: String,
+    url: String,
+    scenario: String,
+    context: Value,
+}
+
+impl Drive {
+    fn new(url: &str) -> Self {
+        let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").expect("the suite names its scenario");
+        let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "null".to_owned());
+        Self {
+            api: Api::of_this_run(),
+            id: format!("{}-{}", scenario.replace('/', "-"), std::process::id()),
+            url: url.to_owned(),
+            scenario,
+            context: serde_json::from_str(&context).expect("the scenario's context is JSON"),
+        }
+    }
+
+    fn everything(&self) -> Result<(), Refused> {
+        self.add();
+        let over = AtomicBool::new(false);
+        let used = thread::scope(|scope| {
+            let questions = scope.spawn(|| self.answer_questions(&over));
+            let used = self.use_it();
+            over.store(true, Ordering::Relaxed);
+            questions.join().expect("questions are answered");
+            used
+        });
+        self.expect_ok("/mcp/servers/remove", &json!({"id": self.id}));
+        used
+    }
+
+    fn add(&self) {
+        let mut entry = json!({"id": self.id, "url": self.url});
+        let mut secrets = Vec::new();
+        if self.scenario.starts_with("auth/") {
+            entry["auth"] = json!("oauth");
+            entry["oauth"] = self.client(&mut secrets);
+        }
+        self.expect_ok("/mcp/servers/add", &entry);
+        for (name, secret) in secrets {
+            let body = json!({"id": self.id, "name": name, "secret": secret});
+            self.expect_ok("/mcp/servers/secret", &body);
+        }
+    }
+
+    /// What a person would enter of what they got from the server's makers.
+    fn client(&self, secrets: &mut Vec<(&'static str, Value)>) -> Value {
+        let mut client = json!({"clientMetadataUrl": CLIENT_METADATA});
+        let given = |name: &str| Some(&self.context[name]).filter(|value| value.is_string());
+        if let Some(id) = given("client_id") {
+            client["clientId"] = id.clone();
+        }
+        if let Some(issuer) = given("issuer") {
+            client["issuer"] = issuer.clone();
+        }
+        if let Some(secret) = given("client_secret") {
+            client["clientSecret"] = json!("${secret:CLIENT_SECRET}");
+            secrets.push(("CLIENT_SECRET", secret.clone()));
+        }
+        if let Some(key) = given("private_key_pem") {
+            client["clientAuth"] = json!("private_key_jwt");
+            client["privateKey"] = json!("${secret:KEY}");
+            client["algorithm"] = self.context["signing_algorithm"].clone();
+            secrets.push(("KEY", key.clone()));
+        }
+        if self.scenario.starts_with("auth/client-credentials") {
+            client["grant"] = json!("client_credentials");
+        }
+        // That revision's servers publish no metadata in which they could say so.
+        if self.scenario == "auth/2025-03-26-oauth-endpoint-fallback" {
+            client["allowMissingPkce"] = json!(true);
+        }
+        client
+    }
+
+    fn use_it(&self) -> Result<(), Refused> {
+        self.connect()?;
+        let detail = self.api.get(&format!("/mcp/servers/{}", self.id)).ok();
+        let tools = detail["tools"].as_array().cloned().unwrap_or_default();
+        for call in calls(&self.context, &tools) {
+            self.call(&call)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the connector stands, signing in as often as the bridge lets a person do it.
+    fn connect(&self) -> Result<(), Refused> {
+        loop {
+            let row = self.row();
+            let status = row["status"].as_str().expect("a connector has a status");
+            match status {
+                "connected" => return Ok(()),
+                "sleeping" | "connecting" | "retrying" => thread::sleep(LOOK),
+                "needs_sign_in" => self.sign_in(&row)?,
+                _ => return Err(Refused(format!("{status}: {}", row["error"]))),
+            }
+        }
+    }
+
+    fn sign_in(&self, before: &Value) -> Result<(), Refused> {
+        let url = self.authorization_url()?;
+        println!("signing in at {url}");
+        let callback = format!("http://127.0.0.1:{}/mcp/oauth/callback?", self.api.port);
+        let back = Browser::default()
+            .follow(&url, &callback)
+            .map_err(|page| Refused(format!("the browser stands at {}: {}", page.url, page.body)))?;
+        let page = self.api.get(&back[url::Position::BeforePath..]);
+        println!("back with {}", page.status);
+        if page.status != 200 {
+            return Err(Refused(format!("the callback page says {}", page.text())));
+        }
+        // What the sign-in sets off begins after the page is answered.
+        let sequence = |row: &Value| row["connection"]["sequence"].as_u64();
+        while sequence(&self.row()) == sequence(before) {
+            thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    fn authorization_url(&self) -> Result<Url, Refused> {
+        let mut body = json!({"id": self.id});
+        loop {
+            let answer = self.api.owner_post("/mcp/oauth/start", &body);
+            let text = answer.json();
+            match (answer.status, text["issuer"].as_str()) {
+                (200, _) => {
+                    let url = text["authUrl"].as_str().expect("an address to open");
+                    return Ok(Url::parse(url).expect("an address"));
+                }
+                // The tick.
+                (409, Some(issuer)) if text["code"] == "needs_review" && body["accept_issuer"].is_null() => {
+                    println!("accepting {issuer}");
+                    body["accept_issuer"] = json!(issuer);
+                }
+                _ => return Err(Refused(format!("no sign-in: {text}"))),
+            }
+        }
+    }
+
+    fn call(&self, call: &Call) -> Result<(), Refused> {
+        let body = json!({"name": format!("mcp__{}__{}", self.id, call.tool), "input": call.input});
+        loop {
+            let before = self.row();
+            let answer = self.api.post("/mcp/call", &body).json();
+            println!("called {}: {answer}", call.tool);
+            match answer["code"].as_str() {
+                // The server's own no is its business.
+                None | Some("tool_error" | "upstream_error") => return Ok(()),
+                Some("needs_sign_in") => {
+                    self.sign_in(&before)?;
+                    self.connect()?;
+                }
+                Some(_) => return Err(Refused(format!("{}: {answer}", call.tool))),
+            }
+        }
+    }
+
+    /// Says yes to whatever this connector's server asks, with what its form proposes.
+    fn answer_questions(&self, over: &AtomicBool) {
+        while !over.load(Ordering::Relaxed) {
+            let waiting = self.api.owner_get("/mcp/approvals").ok();
+            for question in waiting["approvals"].as_array().expect("a list of questions") {
+                if question["server"] == self.id.as_str() && question["state"] == "waiting" {
+                    println!("asked: {question}");
+                    let id = question["id"].as_str().expect("a question has an id");
+                    self.expect_ok(&format!("/mcp/approvals/{id}"), &json!({"answer": "approve"}));
+                }
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn row(&self) -> Value {
+        self.api.get(&format!("/mcp/servers/{}", self.id)).ok()["server"].clone()
+    }
+
+    fn expect_ok(&self, path: &str, body: &Value) {
+        let answer = self.api.owner_post(path, body);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    }
+}
