@@ -4,6 +4,7 @@
 
 pub mod authority;
 pub mod browser;
+pub mod chromium;
 pub mod daemon;
 pub mod fake;
 pub mod home;

@@ -62,9 +62,20 @@ fn built(name: &str) -> PathBuf {
 /// # Panics
 /// When it is not installed; a test never passes for want of a program.
 pub fn system(name: &str) -> PathBuf {
+    any_system(&[name])
+}
+
+/// The first of these system programs that is installed.
+///
+/// # Panics
+/// When none is.
+pub fn any_system(names: &[&str]) -> PathBuf {
     let path = std::env::var_os("PATH").expect("PATH is set");
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
+    let folders: Vec<_> = std::env::split_paths(&path).collect();
+    let mut candidates = names
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    candidates
         .find(|candidate| candidate.is_file())
-        .unwrap_or_else(|| panic!("`{name}` is not on the PATH, and this test needs it"))
+        .unwrap_or_else(|| panic!("`{}` is not on the PATH, and this test needs it", names.join("` or `")))
 }

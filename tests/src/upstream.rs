@@ -158,6 +158,93 @@ impl Drop for EverythingOverHttp {
     }
 }
 
+/// An MCP server in Node that wants a sign-in at an authorization server of its own.
+#[derive(Debug, Clone, Copy)]
+pub enum Guarded {
+    /// The official SDK's example, which lets everybody in without a page.
+    SdkExample,
+    /// `oidc-provider`: pages to sign in and to agree, an issuer in each answer, tokens for one resource.
+    OidcProvider,
+    /// `oauth2-mock-server`: known by OpenID Connect discovery alone, registers nobody.
+    OidcOnly,
+}
+
+/// One of them, running; ends with its owner.
+pub struct GuardedServer {
+    child: Child,
+    port: u16,
+    authorization: u16,
+}
+
+impl GuardedServer {
+    /// # Panics
+    /// When it does not listen.
+    pub fn start(which: Guarded) -> Self {
+        let (port, authorization) = (free_port(), free_port());
+        let mut command = Command::new("node");
+        match which {
+            Guarded::SdkExample => {
+                let example = "@modelcontextprotocol/sdk/dist/esm/examples/server/simpleStreamableHttp.js";
+                command
+                    .arg(installed(format!("tests/upstreams/node_modules/{example}")))
+                    .args(["--oauth", "--oauth-strict"])
+                    .env("MCP_PORT", port.to_string())
+                    .env("MCP_AUTH_PORT", authorization.to_string());
+            }
+            Guarded::OidcProvider => {
+                command
+                    .arg(installed("tests/upstreams/oidc_provider.mjs".to_owned()))
+                    .args([port.to_string(), authorization.to_string()]);
+            }
+            Guarded::OidcOnly => {
+                command
+                    .arg(installed("tests/upstreams/oauth2_mock.mjs".to_owned()))
+                    .args([port.to_string(), authorization.to_string()]);
+            }
+        }
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("node starts");
+        let server = Self {
+            child,
+            port,
+            authorization,
+        };
+        for port in [port, authorization] {
+            wait::eventually(&format!("{which:?} listens"), SLOW_START, || {
+                std::net::TcpStream::connect(("127.0.0.1", port)).ok()
+            });
+        }
+        server
+    }
+
+    /// The protected address.
+    pub fn url(&self) -> String {
+        format!("http://localhost:{}/mcp", self.port)
+    }
+
+    /// The authorization server.
+    pub fn issuer(&self) -> String {
+        format!("http://localhost:{}", self.authorization)
+    }
+
+    /// The member of `servers`.
+    pub fn entry(&self) -> Value {
+        json!({"url": self.url()})
+    }
+}
+
+impl Drop for GuardedServer {
+    fn drop(&mut self) {
+        // One that has ended by itself is no fault.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// A port that was free a moment ago, for programs that cannot choose one themselves.
 ///
 /// # Panics

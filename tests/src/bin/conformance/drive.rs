@@ -95,7 +95,6 @@ impl Drive {
         let mut entry = json!({"id": self.id, "url": self.url});
         let mut secrets = Vec::new();
         if self.scenario.starts_with("auth/") {
-            entry["auth"] = json!("oauth");
             entry["oauth"] = self.client(&mut secrets);
         }
         self.expect_ok("/mcp/servers/add", &entry);
@@ -153,6 +152,8 @@ impl Drive {
             match status {
                 "connected" => return Ok(()),
                 "sleeping" | "connecting" | "retrying" => thread::sleep(LOOK),
+                // The secrets are set; the connector is about to notice.
+                "needs_secret" if self.context["client_id"].is_string() => thread::sleep(LOOK),
                 "needs_sign_in" => self.sign_in(&row)?,
                 _ => return Err(Refused(format!("{status}: {}", row["error"]))),
             }
@@ -184,17 +185,16 @@ impl Drive {
         loop {
             let answer = self.api.owner_post("/mcp/oauth/start", &body);
             let text = answer.json();
-            match (answer.status, text["issuer"].as_str()) {
-                (200, _) => {
-                    let url = text["authUrl"].as_str().expect("an address to open");
-                    return Ok(Url::parse(url).expect("an address"));
-                }
+            if let Some(url) = text["authUrl"].as_str() {
+                return Ok(Url::parse(url).expect("an address"));
+            }
+            match named_issuer(&text) {
                 // The tick.
-                (409, Some(issuer)) if text["code"] == "needs_review" && body["accept_issuer"].is_null() => {
-                    println!("accepting {issuer}");
+                Some(issuer) if text["code"] == "needs_review" && body["accept_issuer"].is_null() => {
+                    println!("accepting {issuer}: {text}");
                     body["accept_issuer"] = json!(issuer);
                 }
-                _ => return Err(Refused(format!("no sign-in: {text}"))),
+                Some(_) | None => return Err(Refused(format!("no sign-in: {text}"))),
             }
         }
     }
@@ -239,5 +239,24 @@ impl Drive {
     fn expect_ok(&self, path: &str, body: &Value) {
         let answer = self.api.owner_post(path, body);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    }
+}
+
+/// The address in a refusal's sentence, as a person reads it.
+fn named_issuer(refusal: &Value) -> Option<&str> {
+    let mut words = refusal["error"].as_str()?.split_whitespace();
+    let address = words.find(|word| word.starts_with("http"))?;
+    Some(address.trim_end_matches(['.', ',', ':', ';']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_issuer_to_accept_is_read_from_the_sentence() {
+        let refusal = json!({"error": "You would sign in at http://localhost:1/a, which is elsewhere. Look first."});
+        assert_eq!(named_issuer(&refusal), Some("http://localhost:1/a"));
+        assert_eq!(named_issuer(&json!({"error": "No."})), None);
     }
 }
