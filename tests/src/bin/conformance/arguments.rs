@@ -36,6 +36,14 @@ pub(crate) fn calls(context: &Value, tools: &[Value]) -> Vec<Call> {
         .collect()
 }
 
+/// A text for each argument that a prompt of `GET /mcp/prompts` requires.
+pub(crate) fn prompt_arguments(prompt: &Value) -> Value {
+    let arguments = prompt["arguments"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let required = arguments.iter().filter(|argument| argument["required"] == true);
+    let members = required.map(|argument| (text(&argument["name"]), json!("x")));
+    Value::Object(members.collect::<Map<_, _>>())
+}
+
 /// A value for each required member.
 fn required(schema: &Value) -> Value {
     let names = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();

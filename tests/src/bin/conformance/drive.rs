@@ -16,7 +16,7 @@ use url::Url;
 
 use crate::{
     api::Api,
-    arguments::{Call, calls},
+    arguments::{Call, calls, prompt_arguments},
 };
 
 /// The suite kills only its shell after 30 s: the driver has to end by itself before.
@@ -38,12 +38,14 @@ struct Refused(String);
 /// # Panics
 /// Outside of a run of the suite, or when the bridge's API is not as agreed.
 pub(crate) fn run(url: &str) -> ExitCode {
-    thread::spawn(|| {
+    let drive = Drive::new(url);
+    let late = drive.clone();
+    thread::spawn(move || {
         thread::sleep(LONGEST);
-        println!("not over after {LONGEST:?}");
+        println!("not over after {LONGEST:?}: {}", late.row());
+        drop(Added(&late));
         std::process::exit(2);
     });
-    let drive = Drive::new(url);
     match drive.everything() {
         Ok(()) => {
             println!("{OUTCOME}{DONE}");
@@ -56,6 +58,26 @@ pub(crate) fn run(url: &str) -> ExitCode {
     }
 }
 
+/// A connector of the bridge for as long as this lives, however that ends: the scenario's server waits for its clients to
+/// hang up.
+struct Added<'a>(&'a Drive);
+
+impl Drop for Added<'_> {
+    fn drop(&mut self) {
+        let answer = self.0.api.owner_post("/mcp/servers/remove", &json!({"id": self.0.id}));
+        println!("removed: {}", answer.status);
+    }
+}
+
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[derive(Clone)]
 struct Drive {
     api: Api,
     id: String,
@@ -78,17 +100,14 @@ impl Drive {
     }
 
     fn everything(&self) -> Result<(), Refused> {
+        let _added = Added(self);
         self.add();
         let over = AtomicBool::new(false);
-        let used = thread::scope(|scope| {
-            let questions = scope.spawn(|| self.answer_questions(&over));
-            let used = self.use_it();
-            over.store(true, Ordering::Relaxed);
-            questions.join().expect("questions are answered");
-            used
-        });
-        self.expect_ok("/mcp/servers/remove", &json!({"id": self.id}));
-        used
+        thread::scope(|scope| {
+            scope.spawn(|| self.answer_questions(&over));
+            let _over = SetOnDrop(&over);
+            self.use_it()
+        })
     }
 
     fn add(&self) {
@@ -138,10 +157,24 @@ impl Drive {
         self.connect()?;
         let detail = self.api.get(&format!("/mcp/servers/{}", self.id)).ok();
         let tools = detail["tools"].as_array().cloned().unwrap_or_default();
-        for call in calls(&self.context, &tools) {
-            self.call(&call)?;
+        for Call { tool, input } in calls(&self.context, &tools) {
+            let name = format!("mcp__{}__{tool}", self.id);
+            self.ask("/mcp/call", &json!({"name": name, "input": input}))?;
+        }
+        for resource in self.listed("resources") {
+            let body = json!({"server": self.id, "uri": resource["uri"]});
+            self.ask("/mcp/resources/read", &body)?;
+        }
+        for prompt in self.listed("prompts") {
+            let body = json!({"server": self.id, "name": prompt["name"], "arguments": prompt_arguments(&prompt)});
+            self.ask("/mcp/prompts/get", &body)?;
         }
         Ok(())
+    }
+
+    fn listed(&self, what: &str) -> Vec<Value> {
+        let list = self.api.get(&format!("/mcp/{what}?server={}", self.id)).ok();
+        list[what].as_array().cloned().unwrap_or_else(|| panic!("{list}"))
     }
 
     /// Waits until the connector stands, signing in as often as the bridge lets a person do it.
@@ -199,12 +232,12 @@ impl Drive {
         }
     }
 
-    fn call(&self, call: &Call) -> Result<(), Refused> {
-        let body = json!({"name": format!("mcp__{}__{}", self.id, call.tool), "input": call.input});
+    /// Uses the server, signing in where that is what it takes.
+    fn ask(&self, path: &str, body: &Value) -> Result<(), Refused> {
         loop {
             let before = self.row();
-            let answer = self.api.post("/mcp/call", &body).json();
-            println!("called {}: {answer}", call.tool);
+            let answer = self.api.post(path, body).json();
+            println!("{path} {body}: {answer}");
             match answer["code"].as_str() {
                 // The server's own no is its business.
                 None | Some("tool_error" | "upstream_error") => return Ok(()),
@@ -212,7 +245,7 @@ impl Drive {
                     self.sign_in(&before)?;
                     self.connect()?;
                 }
-                Some(_) => return Err(Refused(format!("{}: {answer}", call.tool))),
+                Some(_) => return Err(Refused(format!("{path}: {answer}"))),
             }
         }
     }

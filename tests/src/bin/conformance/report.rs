@@ -8,6 +8,8 @@ use crate::plan::{Group, Plan, Scenario};
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) passed: usize,
+    /// Checks for which nothing happened, such as those of messages that this revision does not have.
+    pub(crate) skipped: usize,
     /// Why it did not pass; empty when it did.
     pub(crate) faults: Vec<String>,
     /// Everything that was printed, for one that did not.
@@ -28,7 +30,14 @@ pub(crate) fn print_row(scenario: &Scenario, outcome: &Outcome) {
         Group::Added => "added",
         Group::Extension => "extension",
     };
-    println!("{mark} {group:<10}  {:<44} {:>3} checks", scenario.name, outcome.passed);
+    let skipped = match outcome.skipped {
+        0 => String::new(),
+        some => format!(", {some} skipped"),
+    };
+    println!(
+        "{mark} {group:<10}  {:<44} {:>3} checks{skipped}",
+        scenario.name, outcome.passed
+    );
     for fault in &outcome.faults {
         println!("    {fault}");
     }

@@ -3,13 +3,17 @@
 
 use std::{
     fs,
+    io::Read,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 use neuron_tests::{
     daemon::{Daemon, Setup},
     home::Home,
+    process::Owned,
     program,
 };
 use serde_json::Value;
@@ -24,6 +28,10 @@ use crate::{
 
 /// How long the suite waits for its command; the driver ends before.
 const TIMEOUT_MS: &str = "30000";
+/// Longest run of one scenario. Its server waits for its clients to hang up, however long they take.
+const LONGEST: Duration = Duration::from_secs(60);
+/// How often it is looked for a scenario's end.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Runs everything, or only the scenarios whose names begin with one of the words.
 pub(crate) fn run(only: &[&str]) -> ExitCode {
@@ -104,8 +112,35 @@ impl Suite {
         if let Some(revision) = &scenario.revision {
             command.args(["--spec-version", revision]);
         }
-        let output = command.output().expect("node starts");
-        judge(scenario, &output, kept.path())
+        judge(scenario, &finished(command), kept.path())
+    }
+}
+
+/// What a run of the suite printed; one that does not end is ended.
+fn finished(mut command: Command) -> Output {
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut suite = Owned::start(&mut command);
+    let mut stderr = suite.0.stderr.take().expect("piped");
+    let reader = thread::spawn(move || {
+        let mut text = Vec::new();
+        let read = stderr.read_to_end(&mut text);
+        read.map(|_| text)
+    });
+    let begun = Instant::now();
+    let status = loop {
+        match suite.0.try_wait().expect("our own child can be waited for") {
+            Some(status) => break status,
+            None if begun.elapsed() > LONGEST => {
+                suite.0.kill().expect("our own child can be ended");
+                break suite.0.wait().expect("our own child can be waited for");
+            }
+            None => thread::sleep(LOOK),
+        }
+    };
+    Output {
+        status,
+        stdout: Vec::new(),
+        stderr: reader.join().expect("the reader ends").unwrap_or_default(),
     }
 }
 
@@ -144,6 +179,7 @@ fn judge(scenario: &Scenario, output: &Output, kept: &Path) -> Outcome {
     }
     Outcome {
         passed: count("SUCCESS"),
+        skipped: count("SKIPPED"),
         story: match faults.is_empty() {
             true => String::new(),
             false => format!(
