@@ -12,5 +12,6 @@ pub mod http;
 pub mod process;
 pub mod program;
 pub mod save;
+pub mod signing_in;
 pub mod upstream;
 pub mod wait;

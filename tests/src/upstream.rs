@@ -55,9 +55,18 @@ impl Served {
     /// # Panics
     /// When it does not listen.
     pub fn start_at(port: u16, script: &str) -> Self {
+        Self::start_with(port, script, &[])
+    }
+
+    /// With more arguments after the port.
+    ///
+    /// # Panics
+    /// When it does not listen.
+    pub fn start_with(port: u16, script: &str, arguments: &[&str]) -> Self {
         let child = Command::new(python("python"))
             .arg(installed(format!("tests/upstreams/{script}")))
             .arg(port.to_string())
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
