@@ -163,6 +163,30 @@ Secrets are shown as [REDACTED]. With --follow it goes on when the bridge is
 restarted, and ends when the connector is removed.")]
     Logs(LogsArgs),
 
+    /// Show the questions that wait for you
+    #[command(after_help = "\
+Example:
+  neuron-connectd approvals
+
+Servers may ask something of you while a tool runs. Without an answer within two
+minutes the answer is no.")]
+    Approvals,
+
+    /// Answer a waiting question with yes, a form with its values
+    #[command(after_help = "\
+Examples:
+  neuron-connectd approve 3f2a… city=Köln days=2
+  neuron-connectd approve 3f2a… '{\"city\": \"Köln\"}'
+  neuron-connectd approve 3f2a…
+
+KEY=VALUE is typed by the form, and what is not given is what the form proposes.
+A page is opened by you, never by Neuron Connect; approve it when you are done.")]
+    Approve(ApproveArgs),
+
+    /// Answer a waiting question with no
+    #[command(after_help = "Example:\n  neuron-connectd deny 3f2a…")]
+    Deny(QuestionArg),
+
     /// Check this computer and every connector, and say what to do
     #[command(after_help = "Example:\n  neuron-connectd doctor")]
     Doctor,
@@ -246,6 +270,21 @@ pub(crate) struct SignInArgs {
     /// Sign in at this server although it is not where the access goes, or another one than before
     #[arg(long, value_name = "ISSUER")]
     pub(crate) accept_issuer: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArgs {
+    /// The question's id, as `approvals` shows it
+    pub(crate) id: String,
+    /// KEY=VALUE…, KEY:=JSON…, one JSON object, or - to read one from standard input
+    #[arg(value_name = "VALUE")]
+    pub(crate) values: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QuestionArg {
+    /// The question's id, as `approvals` shows it
+    pub(crate) id: String,
 }
 
 #[derive(Debug, Args)]

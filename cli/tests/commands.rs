@@ -382,7 +382,7 @@ fn without_a_bridge_every_command_says_how_to_start_one_and_exits_3() {
             ran.err
         );
     };
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 12] = [
         &["status"],
         &["tools"],
         &["call", "t"],
@@ -392,6 +392,9 @@ fn without_a_bridge_every_command_says_how_to_start_one_and_exits_3() {
         &["reconnect", "t"],
         &["logs", "t"],
         &["stop-trying", "t"],
+        &["approvals"],
+        &["approve", "q"],
+        &["deny", "q"],
     ];
     commands.iter().for_each(|arguments| nobody(arguments));
     let ran = run(&home, &["status", "--json"], "");

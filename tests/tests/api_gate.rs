@@ -13,7 +13,7 @@ use neuron_tests::{
 use serde_json::json;
 
 /// Every route there is, and paths that lead nowhere.
-const PATHS: [(&str, &str); 19] = [
+const PATHS: [(&str, &str); 22] = [
     ("GET", "/healthz"),
     ("GET", "/mcp/tools"),
     ("POST", "/mcp/call"),
@@ -29,6 +29,9 @@ const PATHS: [(&str, &str); 19] = [
     ("POST", "/mcp/servers/reconnect"),
     ("POST", "/mcp/servers/stop-trying"),
     ("GET", "/mcp/events"),
+    ("GET", "/mcp/approvals"),
+    ("GET", "/mcp/approvals/x"),
+    ("POST", "/mcp/approvals/x"),
     ("GET", "/"),
     ("GET", "/nothing/here"),
     ("POST", "/nothing/here"),

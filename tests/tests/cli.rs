@@ -348,6 +348,9 @@ fn without_a_bridge_every_command_says_so() {
         &["stop-trying", "a"],
         &["logs", "a"],
         &["logs", "a", "-f"],
+        &["approvals"],
+        &["approve", "a", "b=c"],
+        &["deny", "a"],
         &["doctor"],
     ] {
         let output = command_in(&home, arguments);

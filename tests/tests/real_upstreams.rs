@@ -3,8 +3,8 @@
 use neuron_tests::{
     daemon::Daemon,
     home::Home,
-    upstream::{Everything, EverythingOverHttp, node, python},
-    wait::eventually,
+    upstream::{Everything, EverythingOverHttp, SLOW_START, node, python},
+    wait::{SOON, eventually},
 };
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn node_python_and_http_servers_work_at_once() {
             ("time", json!({"command": python("mcp-server-time")})),
         ],
     );
-    let counts = [("everything", 13), ("remote", 13), ("files", 14), ("time", 2)];
+    let counts = [("everything", 15), ("remote", 15), ("files", 14), ("time", 2)];
     for (id, count) in counts {
         eventually(
             &format!("{count} tools of {id}"),
@@ -88,5 +88,62 @@ fn node_python_and_http_servers_work_at_once() {
         wrong["code"], "tool_error",
         "a server's own refusal of arguments: {wrong}"
     );
+    bridge.terminate();
+}
+
+#[test]
+fn a_real_server_asks_the_person_by_form_and_by_page_and_is_answered() {
+    let over_http = EverythingOverHttp::start(Everything::StreamableHttp);
+    let over_stdio = json!({"command": node("mcp-server-everything"), "args": ["stdio"]});
+    let bridge = Daemon::serving(Home::new(), [("pipe", over_stdio), ("remote", over_http.entry())]);
+    let question = || {
+        eventually("a question", SOON, || {
+            let body = bridge.owner_get("/mcp/approvals").ok();
+            body["approvals"].as_array()?.first().cloned()
+        })
+    };
+    let say = |question: &Value, body: Value| {
+        let path = format!("/mcp/approvals/{}", question["id"].as_str().unwrap());
+        bridge.owner_post(&path, &body).ok()
+    };
+    for id in ["pipe", "remote"] {
+        let (form, page) = (
+            format!("mcp__{id}__trigger_elicitation_request"),
+            format!("mcp__{id}__trigger_url_elicitation"),
+        );
+        eventually(&format!("{page} in the list"), SLOW_START, || {
+            bridge.tool_names().contains(&page).then_some(())
+        });
+        std::thread::scope(|scope| {
+            let call = scope.spawn(|| bridge.call_text(&form, &json!({})));
+            let asked = question();
+            let asks = &asked["question"]["asks"];
+            let mut content = asks["defaults"].clone();
+            for (field, proposed) in [
+                ("integer", json!(42)),
+                ("number", json!(3.14)),
+                ("untitledMultipleSelectEnum", json!(["Guitar"])),
+                ("titledSingleSelectEnum", json!("hero-1")),
+            ] {
+                assert_eq!(content[field], proposed, "{asks}");
+            }
+            content["name"] = "Ada Lovelace".into();
+            content["email"] = "ada@example.com".into();
+            say(&asked, json!({"answer": "approve", "content": content}));
+            let told = call.join().unwrap();
+            assert!(told.contains("Ada Lovelace") && told.contains("hero-1"), "{told}");
+        });
+        std::thread::scope(|scope| {
+            let input = json!({"url": "https://example.com/pay", "errorPath": true});
+            let call = scope.spawn(|| bridge.call_text(&page, &input));
+            for url in ["https://modelcontextprotocol.io/", "https://example.com/pay"] {
+                let asked = question();
+                assert_eq!(asked["question"]["asks"]["url"], url, "{asked}");
+                say(&asked, json!({"answer": "approve"}));
+            }
+            let told = call.join().unwrap();
+            assert!(told.contains("User completed"), "{told}");
+        });
+    }
     bridge.terminate();
 }

@@ -51,7 +51,8 @@ fn a_real_server_works_declared_and_undeclared_and_after_its_restart() {
         bridge.wait_for_tool(&format!("mcp__{id}__echo"));
         let row = bridge.wait_for_status(id, "connected");
         assert_eq!(row["connection"]["era"], "legacy", "{row}");
-        assert_eq!(row["tools"], 13, "{row}");
+        // Two of them are for clients that put questions to a person; it says later that they are there.
+        eventually("15 tools", SOON, || (bridge.server(id)?["tools"] == 15).then_some(()));
     }
     works("at first");
     drop(server);

@@ -1,6 +1,7 @@
 //! The client commands: each asks the running bridge one thing and shows what it answers.
 
 mod add;
+mod approvals;
 mod call;
 mod doctor;
 mod logs;
@@ -60,6 +61,9 @@ pub(crate) async fn run(context: &Context, command: &ClientCommand) -> Result<()
         ClientCommand::SignIn(args) => sign_in::sign_in(context, args).await,
         ClientCommand::SignOut(arg) => sign_in::sign_out(context, &arg.id).await,
         ClientCommand::Logs(args) => logs::run(context, args).await,
+        ClientCommand::Approvals => approvals::list(context).await,
+        ClientCommand::Approve(args) => approvals::approve(context, args).await,
+        ClientCommand::Deny(arg) => approvals::deny(context, &arg.id).await,
         ClientCommand::Doctor => doctor::run(context).await,
     }
 }

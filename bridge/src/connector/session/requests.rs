@@ -43,6 +43,7 @@ const ROUNDS: u32 = 10;
 
 /// Before an upstream that only wants to be asked again is; doubles with each round.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// After a session broke, how it ended is waited for this long.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -272,7 +273,7 @@ impl Session {
         let Required { questions, state } = required;
         if questions.is_empty() {
             // It only wants to be asked again.
-            let pause = FIRST_PAUSE * 2_u32.pow(rounds.min(ROUNDS));
+            let pause = (FIRST_PAUSE * 2_u32.pow(rounds.min(ROUNDS))).min(LONGEST_PAUSE);
             tokio::select! {
                 () = tokio::time::sleep(pause) => return Ok(Given { responses: None, state }),
                 () = request.clock.reaches(patience.until) => return Err(patience.timed_out()),
