@@ -12,6 +12,7 @@ mod owner;
 mod person_file;
 mod publish;
 mod results;
+mod secrets;
 mod sign_in;
 mod start;
 
@@ -186,7 +187,13 @@ impl BridgeHandle {
         let row = published.rows.iter().find(|row| row.entry.key == id);
         let view = published.snapshot.connectors.iter().find(|view| view.id == id);
         match (row, view) {
-            (Some(row), Some(view)) => Ok(publish::detail(row, view.clone(), &published.tools)),
+            (Some(row), Some(view)) => {
+                let secrets = match &row.live {
+                    Some(live) => self.secrets_of(&live.entry).await,
+                    None => Vec::new(),
+                };
+                Ok(publish::detail(row, view.clone(), &published.tools, secrets))
+            }
             _ => Err(unknown_server(&id)),
         }
     }
@@ -233,12 +240,17 @@ impl BridgeHandle {
         self.edit(Edit::AutoApprove(id, value)).await
     }
 
-    /// Stops the connector and removes its entry, snapshots and log.
+    /// Stops the connector and removes its entry, snapshots, log, token, secrets and sign-in; where the keychain cannot be
+    /// had, the last three as soon as it can.
     ///
     /// # Errors
     /// `unknown_server`, `not_saved`.
     pub async fn remove(&self, id: ConnectorId) -> Result<(), ApiError> {
-        self.edit(Edit::Remove(id)).await
+        self.edit(Edit::Remove(id.clone())).await?;
+        if let Err(fault) = self.inner.world.keychain.settled(&id).await {
+            tracing::warn!(connector = %id, reason = %fault.sentence(), "its secrets are removed later");
+        }
+        Ok(())
     }
 
     /// Closes the present session and waits for one new attempt; `true` = its discovery completed.

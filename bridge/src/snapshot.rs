@@ -260,6 +260,20 @@ pub struct ConnectorDetail {
     pub rejected: Vec<RejectedTool>,
     /// The entry as JSON text, as written in the file (owner only).
     pub entry: String,
+    /// The token and the secrets that the entry names, in this order (owner only).
+    pub secrets: Vec<SecretView>,
+}
+
+/// A token or secret that an entry names; never its value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct SecretView {
+    /// As `${secret:NAME}` spells it; `null` = the token.
+    pub name: Option<String>,
+    /// Whether it can be used as the entry stands; `null` = the keychain does not say at present.
+    pub set: Option<bool>,
+    /// It was entered for another address or command, and is kept from this one.
+    pub withheld: bool,
 }
 
 /// Lines of a connector's log, oldest first.

@@ -43,6 +43,7 @@ pub(crate) fn declarations() -> String {
         snapshot::ConnectionView,
         snapshot::RetryView,
         snapshot::ConnectorDetail,
+        snapshot::SecretView,
         snapshot::LogPage,
         snapshot::ToolView,
         snapshot::ToolHints,

@@ -45,6 +45,7 @@ pub(crate) enum Command {
 Examples:
   neuron-connectd serve
   neuron-connectd serve --home /srv/neuron --port 7772
+  NEURON_SECRETS_KEY_FILE=/etc/neuron/key neuron-connectd serve --secrets file
 
 Logs go to standard error; NEURON_LOG chooses what is logged, for example
 NEURON_LOG=debug.")]
@@ -152,6 +153,9 @@ there and paste the address where that browser ended (it shows an error page).")
     /// Sign out of a connector's server, and forget what it gave
     #[command(after_help = "Example:\n  neuron-connectd sign-out docs")]
     SignOut(ConnectorArg),
+    /// Set or forget a connector's token or one of its named secrets
+    #[command(subcommand)]
+    Secret(SecretCommand),
 
     /// Show what a connector's program wrote to its standard error
     #[command(after_help = "\
@@ -261,6 +265,31 @@ pub(crate) struct AddArgs {
 pub(crate) struct ConnectorArg {
     /// The connector's id, as `status` shows it
     pub(crate) id: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretCommand {
+    /// Set it: typed at a prompt that does not show it, or read from standard input
+    #[command(after_help = "\
+Examples:
+  neuron-connectd secret set docs X_KEY              for an entry with ${secret:X_KEY}
+  neuron-connectd secret set tracker                 the token of an entry with \"auth\": \"token\"
+  pass show docs/key | neuron-connectd secret set docs X_KEY
+
+It goes into the keychain, for this connector's present address or command
+alone, and cannot be read back.")]
+    Set(SecretArg),
+    /// Remove it from the keychain
+    #[command(after_help = "Example:\n  neuron-connectd secret forget docs X_KEY")]
+    Forget(SecretArg),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SecretArg {
+    /// The connector's id, as `status` shows it
+    pub(crate) id: String,
+    /// The name in ${secret:NAME}; left out: the token
+    pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -257,7 +257,8 @@ pub(crate) fn hint(action: &str, id: Option<&str>) -> Option<String> {
         "enable" => Some(format!("turn it on: neuron-connectd enable {id}")),
         "reconnect" => Some(format!("try again: neuron-connectd reconnect {id}")),
         "edit" => Some("correct its entry in connectors.json".to_owned()),
-        "set_secret" => Some("give its secret".to_owned()),
+        "set_secret" => Some(format!("enter it: neuron-connectd secret set {id} [NAME]")),
+        "unlock_keychain" => Some("unlock the keychain, or serve with --secrets file or memory".to_owned()),
         "sign_in" => Some(format!("sign in: neuron-connectd sign-in {id}")),
         _ => None,
     }

@@ -275,7 +275,7 @@ fn reconnect_tells_whether_the_attempt_worked() {
             false,
             json!({"id": "t", "status": "needs_secret", "action": "set_secret"}),
             4,
-            "give its secret",
+            "enter it: neuron-connectd secret set",
         ),
     ] {
         let answer = json!({"ok": true, "server": server, "verified": verified});

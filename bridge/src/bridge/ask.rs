@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::shown;
+use super::{results, shown};
 use crate::{
     config::MAX_CALL_MS,
     connector::{CallFault, Cause, Door, Session, transport::BROKEN_ANSWER},
@@ -48,7 +48,7 @@ pub(super) fn time(door: &Door, of_request: Option<Duration>, default: Duration)
 }
 
 /// Sends with `send` in this session; where that ended before the request reached it, in one more. Gives the JSON text of
-/// the result.
+/// the result, without the connector's secrets.
 ///
 /// # Errors
 /// As [`BridgeHandle::call`](super::BridgeHandle::call) for a tool, as
@@ -67,7 +67,10 @@ where
         outcome = send(self::session(door).await?).await;
     }
     door.shared.mark_used();
-    outcome.map_err(|fault| unsaid(door, subject.refusal(door, fault)))
+    match outcome {
+        Ok(raw) => Ok(results::without_secrets(door, raw).await),
+        Err(fault) => Err(unsaid(door, subject.refusal(door, fault))),
+    }
 }
 
 /// The error without values that are the connector's secrets: an upstream may repeat them.

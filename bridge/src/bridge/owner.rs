@@ -17,13 +17,15 @@ use super::{
     sign_in, start,
 };
 use crate::{
+    clock::unix_ms,
     config::{self, Change, Config, EntryKind, Watcher},
     connector::{Beginning, Door, Earlier, Handle, World},
     error::ApiError,
     event::Event,
     ids::ConnectorId,
+    secrets::{Binding, SecretName},
     settings::Settings,
-    snapshot::{ApiView, ConfigView, Notice, Snapshot},
+    snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Snapshot},
 };
 
 /// Stopping gives up on connectors after this long; their processes are then killed with the rest.
@@ -132,6 +134,7 @@ impl Owner {
     pub(super) async fn apply(&mut self, config: Config) {
         let changes = config::diff(&self.config, &config);
         self.config = config;
+        self.tell_keychain();
         for (key, change) in changes {
             match change {
                 Change::Nothing => {}
@@ -188,14 +191,7 @@ impl Owner {
     }
 
     fn valid(&self, key: &str) -> Option<Arc<config::Connector>> {
-        self.config
-            .entries
-            .iter()
-            .find(|entry| entry.key == key)
-            .and_then(|entry| match &entry.kind {
-                EntryKind::Valid(connector) => Some(Arc::new((**connector).clone())),
-                EntryKind::Invalid(_) => None,
-            })
+        valid(&self.config, key)
     }
 
     async fn edit(&mut self, edit: Edit) -> Result<(), ApiError> {
@@ -203,6 +199,7 @@ impl Owner {
         self.reload().await;
         if let Some(config) = self.file.edit(&self.config, &edit)? {
             self.forgets = sign_in::ends_with(&edit, &self.config, &config);
+            self.secrets_follow(&edit, &config).await;
             self.apply(config).await;
             self.forgets = None;
         }
@@ -220,6 +217,46 @@ impl Owner {
             }
         }
         Ok(())
+    }
+
+    /// What a change by the person means for secrets, before anything runs by it.
+    async fn secrets_follow(&self, edit: &Edit, next: &Config) {
+        let keychain = &self.world.keychain;
+        match edit {
+            Edit::Add(id, _) => keychain.forget(id, names_of(&[valid(next, id.as_str())])),
+            Edit::Remove(id) => keychain.forget(id, names_of(&[self.valid(id.as_str())])),
+            Edit::Replace(id, _) => {
+                let (before, after) = (self.valid(id.as_str()), valid(next, id.as_str()));
+                let (Some(from), Some(to)) = (&before, &after) else {
+                    return;
+                };
+                let (from, to) = (self.world.binding(from).await, self.world.binding(to).await);
+                let names = names_of(&[before, after]);
+                match (&from, &to) {
+                    (same, other) if same == other => {}
+                    (Binding::Launch(_), Binding::Launch(_)) => keychain.hand_on(id, names, from, to),
+                    (Binding::Origin(_) | Binding::Launch(_), Binding::Origin(_) | Binding::Launch(_)) => {
+                        keychain.forget_entered(id, names);
+                    }
+                }
+            }
+            Edit::Enabled(..) | Edit::ToolEnabled(..) | Edit::AutoApprove(..) => {}
+        }
+    }
+
+    /// Secrets outlive their entry for a while. A file that cannot be read says nothing of its entries.
+    fn tell_keychain(&self) {
+        if self
+            .file
+            .notices()
+            .iter()
+            .any(|notice| notice.level == NoticeLevel::Error)
+        {
+            return;
+        }
+        let keys = self.config.entries.iter().map(|entry| &entry.key);
+        let present = keys.filter_map(|key| ConnectorId::parse(key).ok()).collect();
+        self.world.keychain.entries_are(present, unix_ms());
     }
 
     fn notices(&self) -> Vec<Notice> {
@@ -369,4 +406,18 @@ impl Owner {
             tracing::error!(%error, "writing the last log lines ended abnormally");
         }
     }
+}
+
+fn valid(config: &Config, key: &str) -> Option<Arc<config::Connector>> {
+    let entry = config.entries.iter().find(|entry| entry.key == key)?;
+    match &entry.kind {
+        EntryKind::Valid(connector) => Some(Arc::new((**connector).clone())),
+        EntryKind::Invalid(_) => None,
+    }
+}
+
+/// The secrets that these entries name.
+fn names_of(entries: &[Option<Arc<config::Connector>>]) -> Vec<SecretName> {
+    let names = entries.iter().flatten().flat_map(|entry| config::secret_names(entry));
+    names.filter_map(|name| SecretName::parse(name).ok()).collect()
 }

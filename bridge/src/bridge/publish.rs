@@ -8,8 +8,8 @@ use crate::{
     error::Action,
     ids::ConnectorId,
     snapshot::{
-        AuthState, AuthView, ConnectionView, ConnectorDetail, ConnectorView, Readiness, RejectedTool, Status, ToolView,
-        TransportKind,
+        AuthState, AuthView, ConnectionView, ConnectorDetail, ConnectorView, Readiness, RejectedTool, SecretView,
+        Status, ToolView, TransportKind,
     },
     tools::{Listing, Offer, ToolList, pattern, schema},
 };
@@ -133,13 +133,14 @@ fn invalid_view(row: &Row, transport: TransportKind, error: String) -> Connector
 }
 
 /// One connector with all its tools, shown or hidden.
-pub(crate) fn detail(row: &Row, view: ConnectorView, list: &ToolList) -> ConnectorDetail {
+pub(crate) fn detail(row: &Row, view: ConnectorView, list: &ToolList, secrets: Vec<SecretView>) -> ConnectorDetail {
     let Some(live) = &row.live else {
         return ConnectorDetail {
             connector: view,
             tools: Vec::new(),
             rejected: Vec::new(),
             entry: row.entry.text.clone(),
+            secrets,
         };
     };
     let entry = &live.entry;
@@ -176,5 +177,6 @@ pub(crate) fn detail(row: &Row, view: ConnectorView, list: &ToolList) -> Connect
         tools,
         rejected,
         entry: row.entry.text.clone(),
+        secrets,
     }
 }

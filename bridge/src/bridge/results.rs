@@ -1,9 +1,10 @@
 //! A result on its way to its caller: shaped, and what is too large to be returned kept for later.
 
-use std::{sync::Arc, time::SystemTime};
+use std::{borrow::Cow, sync::Arc, time::SystemTime};
 
 use super::{Caller, Inner, ResultPiece};
 use crate::{
+    connector::Door,
     error::{ApiError, Code},
     store::{ResultError, ResultId},
     tools::{Limits, Shaped, ShapedContents, ShapedPrompt, Undecodable},
@@ -59,6 +60,24 @@ pub(super) async fn shape_and_keep<T: Rest>(
         // The note in it must not promise what is not kept.
         None => Ok((shaped(raw, None, shape).await?, None)),
     }
+}
+
+/// The result without the connector's secrets, should the upstream repeat them in it.
+pub(super) async fn without_secrets(door: &Door, raw: String) -> String {
+    if !door.shared.log.redactor().looks_at_results() {
+        return raw;
+    }
+    let log = door.shared.log.clone();
+    let is_large = raw.len() > LARGE_RESULT;
+    let hide = move || match log.redactor().result(&raw) {
+        Cow::Borrowed(_) => raw,
+        Cow::Owned(hidden) => hidden,
+    };
+    if is_large {
+        // A result that was not looked through is shown to nobody.
+        return tokio::task::spawn_blocking(hide).await.unwrap_or_default();
+    }
+    hide()
 }
 
 /// Keeps a whole result for its caller; its id, or `None` where that failed.

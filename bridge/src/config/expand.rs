@@ -202,7 +202,7 @@ impl Filler<'_> {
     }
 }
 
-fn before_path(url: &str) -> &str {
+pub(super) fn before_path(url: &str) -> &str {
     let start = url.find("://").map_or(0, |index| index + 3);
     let length = url[start..].find(['/', '?', '#', '\\']).unwrap_or(url.len() - start);
     &url[..start + length]

@@ -39,15 +39,14 @@ impl Access {
         let Launch::Http(launch) = &entry.launch else {
             return Self::Program;
         };
-        let names_secret = |text: &str| text.contains("${secret:");
-        let mut headers = launch.headers.iter();
-        let has_key =
-            names_secret(&launch.url) || headers.any(|(name, value)| is_secret_name(name) || names_secret(value));
+        let has_key = config::sends_secrets(launch) || launch.headers.keys().any(|name| is_secret_name(name));
         match launch.auth {
             Some(Auth::Token) => Self::OwnKey,
-            _ if has_key => Self::OwnKey,
+            Some(Auth::OAuth) => Self::SignIn,
+            None if launch.oauth.is_some() => Self::SignIn,
+            Some(Auth::None) | None if has_key => Self::OwnKey,
             Some(Auth::None) => Self::Open,
-            Some(Auth::OAuth) | None => Self::SignIn,
+            None => Self::SignIn,
         }
     }
 }
@@ -94,7 +93,13 @@ pub(super) async fn entrance(
         Access::OwnKey => Entrance::plain(Credentials::OwnKey),
         Access::SignIn => signed_in(world, entry, url, oauth).await?,
     };
-    if !entrance.credentials.may_go_to(url.expose()) {
+    let sends_secrets = matches!(&entry.launch, Launch::Http(launch) if config::sends_secrets(launch));
+    let most = if sends_secrets {
+        &Credentials::OwnKey
+    } else {
+        &entrance.credentials
+    };
+    if !most.may_go_to(url.expose()) {
         return Err(Cause::Entry(
             "Its address begins with http://, so its key could be read on the way. Write https:// instead.".to_owned(),
         ));
@@ -168,7 +173,7 @@ pub async fn beginnings(
         sse,
         oauth,
         ..
-    } = attempt::resolve(world, entry).await?
+    } = attempt::resolve(world, entry, &world.log_of(entry)).await?
     else {
         return Err(Cause::Entry("Its entry names no address.".to_owned()));
     };
@@ -258,6 +263,10 @@ mod tests {
                 Access::SignIn,
             ),
             (r#"{"url": "https://a.example", "auth": "oauth"}"#, Access::SignIn),
+            (
+                r#"{"url": "https://a.example", "auth": "oauth", "headers": {"X": "${secret:K}"}}"#,
+                Access::SignIn,
+            ),
             (r#"{"url": "https://a.example", "auth": "none"}"#, Access::Open),
             (r#"{"url": "https://a.example", "auth": "token"}"#, Access::OwnKey),
             (

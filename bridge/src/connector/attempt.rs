@@ -4,6 +4,7 @@
 
 mod greet;
 mod http;
+mod keys;
 mod patience;
 mod stdio;
 
@@ -28,8 +29,9 @@ use super::{
     state::Failure,
 };
 use crate::{
-    config::{self, Auth, ExpandError, Lookup, Resolved},
+    config::{self, ExpandError, Lookup, Resolved},
     oauth::Bearer,
+    secrets::held_by,
     snapshot::Era,
     tools::{Arguments, ParsedTools, parse_tools},
 };
@@ -152,7 +154,7 @@ async fn connect(
     kept: &mut Option<Keeper>,
 ) -> Result<(Arc<Session>, Listed), Cause> {
     let desk = Arc::new(Desk::new(world.approvals.clone(), &plan.entry, plan.log.clone()));
-    let (session, keeper) = match resolve(world, &plan.entry).await? {
+    let (session, keeper) = match resolve(world, &plan.entry, &plan.log).await? {
         launch @ Resolved::Stdio { .. } => stdio::open(world, plan, patience, cradle, desk, launch).await?,
         launch @ Resolved::Http { .. } => http::open(world, plan, desk, launch).await?,
     };
@@ -182,6 +184,8 @@ async fn list_before(
     deadline: Instant,
 ) -> Result<Listed, Cause> {
     let lists = discovery::read_lists(session, log, deadline).await?;
+    // Kept and shown without the secrets that the upstream may repeat in them.
+    let lists = lists.without_secrets(log.redactor())?;
     world.save_lists(entry, session, &lists).await;
     let arguments = Arguments::of(entry.launch.transport(), Some(session.facts.era));
     let tools = parse_tools(lists.tools.items, arguments);
@@ -195,24 +199,20 @@ async fn list_before(
 }
 
 /// The entry with everything filled in.
-pub(super) async fn resolve(world: &World, entry: &config::Connector) -> Result<Resolved, Cause> {
-    // No secret can be set yet, so every one that is named is missing.
+pub(super) async fn resolve(world: &World, entry: &config::Connector, log: &Log) -> Result<Resolved, Cause> {
+    let keys = keys::read(world, entry, log).await?;
     let lookup = Lookup {
         env: &World::env,
-        secret: &|_, _| None,
+        secret: &|_, name| keys.secret(name),
         home: &world.person_home,
     };
-    let resolved = config::expand(entry, &lookup).map_err(|error| match error {
-        ExpandError::MissingSecret { name } => Cause::MissingSecret(format!("The secret {name}")),
+    let mut resolved = config::expand(entry, &lookup).map_err(|error| match error {
+        ExpandError::MissingSecret { .. } => Cause::MissingSecret(sentence(&error.to_string())),
         ExpandError::UnsetEnv { .. } | ExpandError::Unusable { .. } => Cause::Entry(sentence(&error.to_string())),
     })?;
-    match &resolved {
-        Resolved::Http {
-            auth: Some(Auth::Token),
-            ..
-        } => Err(Cause::MissingSecret("The token for this server".to_owned())),
-        Resolved::Http { .. } | Resolved::Stdio { .. } => Ok(resolved),
-    }
+    log.redactor().hold(held_by(&resolved));
+    keys.authorize(&mut resolved);
+    Ok(resolved)
 }
 
 fn sentence(text: &str) -> String {

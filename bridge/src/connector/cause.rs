@@ -6,7 +6,7 @@ use super::episode;
 use crate::{
     error::{Action, ApiError, Code},
     oauth::SignInNeed,
-    secrets::KeychainFault,
+    secrets::{KeychainFault, TRY_AGAIN},
     snapshot::Status,
 };
 
@@ -16,7 +16,7 @@ pub const REST_AFTER_FAILURE: Duration = Duration::from_secs(30);
 /// Why there is no session. Each text is a sentence, or the end of one, for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
-    /// What is not set, as the start of a sentence: a `${secret:NAME}`, or the token itself.
+    /// A `${secret:NAME}` or the token is not set, or was entered for something else: which, and what to do.
     MissingSecret(String),
     /// The entry cannot be expanded: an unset variable, an unreadable file.
     Entry(String),
@@ -65,8 +65,9 @@ impl Cause {
     /// What happened, as one sentence that ends without a stop to its advice.
     pub fn sentence(&self) -> String {
         match self {
-            Self::MissingSecret(what) => format!("{what} is not set."),
-            Self::Entry(text) | Self::ProgramNotFound(text) | Self::NotStarted(text) => text.clone(),
+            Self::MissingSecret(text) | Self::Entry(text) | Self::ProgramNotFound(text) | Self::NotStarted(text) => {
+                text.clone()
+            }
             Self::TokenRefused { status } => format!(
                 "The server did not accept this token (HTTP status {status}). Enter it again, or get a new one there."
             ),
@@ -180,6 +181,10 @@ fn status_words(status: u16) -> &'static str {
 
 /// How a call meets a connector that cannot run it.
 pub fn unavailable(name: &str, cause: &Cause) -> ApiError {
-    ApiError::new(cause.code(), format!("{name} is not available. {}", cause.sentence()))
-        .with_action(Some(cause.action()))
+    let error = ApiError::new(cause.code(), format!("{name} is not available. {}", cause.sentence()))
+        .with_action(Some(cause.action()));
+    match cause.mend() {
+        Mend::Keychain => error.with_retry_after(TRY_AGAIN),
+        Mend::Secret | Mend::SignIn | Mend::Entry | Mend::Another => error,
+    }
 }

@@ -4,7 +4,7 @@
 mod offers;
 mod pages;
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use tokio::time::Instant;
 
@@ -12,6 +12,7 @@ pub use offers::{Argument, Items, Offers, Prompt, Rejected, Resource, Template};
 pub use pages::RawList;
 
 use super::{cause::Cause, log::Log, session::Session};
+use crate::secrets::Redactor;
 
 /// Longest wait for lists that a connector works without. Some servers ask a remote service for them; tools must not
 /// wait longer for that than a person would.
@@ -90,6 +91,33 @@ pub struct RawOffers {
     pub resources: Option<RawList>,
     pub templates: Option<RawList>,
     pub prompts: Option<RawList>,
+}
+
+impl Lists {
+    /// The lists as they may be kept and shown.
+    ///
+    /// # Errors
+    /// `Protocol`, should a list be none any more; nothing is shown then.
+    pub fn without_secrets(self, redactor: &Redactor) -> Result<Self, Cause> {
+        let hidden = |list: RawList| match redactor.result(&list.text) {
+            Cow::Borrowed(_) => Ok(list),
+            Cow::Owned(text) => {
+                let remarks = list.remarks;
+                let list =
+                    RawList::from_text(text).map_err(|_| Cause::Protocol("one of its lists is unreadable".into()));
+                list.map(|list| RawList { remarks, ..list })
+            }
+        };
+        let offers = self.offers;
+        Ok(Self {
+            tools: hidden(self.tools)?,
+            offers: RawOffers {
+                resources: offers.resources.map(hidden).transpose()?,
+                templates: offers.templates.map(hidden).transpose()?,
+                prompts: offers.prompts.map(hidden).transpose()?,
+            },
+        })
+    }
 }
 
 /// Reads every list that the upstream advertises, all at once. What is strange about them goes to `log`.

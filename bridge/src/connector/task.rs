@@ -31,7 +31,7 @@ use crate::{
     clock::unix_ms,
     config,
     error::{Action, ApiError, Code},
-    snapshot::Era,
+    snapshot::{Era, KeychainState, KeychainView},
 };
 
 /// A background start gives its slot back after this long, however slow it is.
@@ -70,6 +70,7 @@ pub(super) struct Task {
     inbox: mpsc::Receiver<Message>,
     stop: CancellationToken,
     wakes: watch::Receiver<Wake>,
+    keychain: watch::Receiver<KeychainView>,
     waiters: Vec<SessionReply>,
     attempt: Option<UnderWay>,
     /// What the attempt under way, the next one or the session belongs to; `None` = a single attempt.
@@ -107,6 +108,7 @@ impl Task {
         let slot = start.wants_list.then(|| under_way::queue(&world.slots));
         Self {
             wakes: world.wakes.told.clone(),
+            keychain: world.keychain.state(),
             machine: start.machine,
             tools: start.tools,
             offers: start.offers,
@@ -149,6 +151,7 @@ impl Task {
                 },
                 event = next_event(&mut self.live) => self.live_event(event).await,
                 Ok(()) = self.wakes.changed() => self.woken(),
+                Ok(()) = self.keychain.changed(), if self.waits_for_keychain() => self.keychain_changed(),
                 () = due(self.next_attempt) => self.start_attempt(),
                 () = due(self.holds.as_ref().map(|(_, until)| *until)) => self.holds = None,
                 permit = under_way::place(&mut self.slot) => {
@@ -308,6 +311,8 @@ impl Task {
     fn start_attempt(&mut self) {
         self.slot = None;
         self.next_attempt = None;
+        // What happens to the keychain from here on is a reason to try again.
+        self.keychain.mark_unchanged();
         let now = Instant::now();
         self.tried_at = Some(now);
         self.planned = self.planned.filter(|planned| *planned > now);
@@ -530,6 +535,17 @@ impl Task {
             let spread = Duration::from_millis(u64::from(chance() % WAKE_SPREAD_MS));
             let soon = Instant::now() + spread;
             self.next_attempt = Some(self.next_attempt.map_or(soon, |planned| planned.min(soon)));
+        }
+    }
+
+    fn waits_for_keychain(&self) -> bool {
+        let failure = self.machine.failure().filter(|_| self.attempt.is_none());
+        failure.is_some_and(|failure| matches!(failure.cause, Cause::Keychain(_)))
+    }
+
+    fn keychain_changed(&mut self) {
+        if self.keychain.borrow_and_update().state == KeychainState::Ready {
+            self.slot = Some(under_way::queue(&self.world.slots));
         }
     }
 

@@ -37,7 +37,7 @@ use crate::{
     home::Home,
     ids::ConnectorId,
     oauth::SignIns,
-    secrets::{self, Keychain, Redactor},
+    secrets::{self, Binding, Keychain, Redactor},
     store::{SnapshotKey, Store, StoredSnapshot},
     trust::{LaunchContext, LaunchIdentity, expand_home},
 };
@@ -134,6 +134,18 @@ impl World {
         )
     }
 
+    /// What a token or secret of the entry is entered for as it stands: its origin, or its launch identity.
+    pub async fn binding(&self, entry: &config::Connector) -> Binding {
+        match &entry.launch {
+            Launch::Http(launch) => {
+                let origin = config::host_of(launch).map(|url| url.origin().ascii_serialization());
+                // Validation lets no entry without an address come so far.
+                Binding::Origin(origin.unwrap_or_else(|| launch.url.clone()))
+            }
+            Launch::Stdio(_) => Binding::Launch(self.identity(entry).await.to_string()),
+        }
+    }
+
     async fn key(&self, entry: &config::Connector) -> SnapshotKey {
         SnapshotKey {
             connector: entry.id.clone(),
@@ -183,12 +195,14 @@ impl World {
     /// Keeps complete lists for the next start. A failure is logged: the session works without.
     pub(super) async fn save_lists(&self, entry: &config::Connector, session: &Session, lists: &Lists) {
         let text = |list: &Option<RawList>| list.as_ref().map(|list| list.text.clone());
+        let redactor = self.logs.connector(&entry.id);
+        let shown = |text: &str| redactor.redactor().sentence(text).into_owned();
         let key = self.key(entry).await;
         let snapshot = StoredSnapshot {
             era: session.facts.era,
             protocol: Some(session.facts.protocol.clone()),
-            server_info: session.server.clone(),
-            instructions: session.instructions.clone(),
+            server_info: session.server.as_deref().map(&shown),
+            instructions: session.instructions.as_deref().map(&shown),
             tools: lists.tools.text.clone(),
             resources: text(&lists.offers.resources),
             templates: text(&lists.offers.templates),

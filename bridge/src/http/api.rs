@@ -2,6 +2,8 @@
 
 use std::{future::Future, sync::Arc};
 
+use futures::FutureExt as _;
+use secrecy::SecretString;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
@@ -15,7 +17,8 @@ use crate::{
     event::Numbered,
     ids::ConnectorId,
     oauth::{Callback, Finished},
-    snapshot::{ApprovalView, CallAnswer, ConnectorDetail, ConnectorView, LogPage, Snapshot},
+    secrets::SecretName,
+    snapshot::{ApprovalView, CallAnswer, ConnectorDetail, ConnectorView, KeychainView, LogPage, Snapshot},
     tools::ToolList,
 };
 
@@ -54,6 +57,10 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn sign_out(&self, id: ConnectorId) -> impl Answer<()>;
     fn finish_sign_in(&self, callback: Callback) -> impl Future<Output = Finished> + Send;
     fn deep_links(&self) -> bool;
+    fn set_secret(&self, id: ConnectorId, name: Option<SecretName>, value: SecretString) -> impl Answer<()>;
+    fn forget_secret(&self, id: ConnectorId, name: Option<SecretName>) -> impl Answer<()>;
+    fn look_at_keychain(&self) -> impl Answer<KeychainView>;
+    fn keep_until_quit(&self) -> impl Answer<KeychainView>;
 }
 
 /// What an operation comes to. Dropping it gives the operation up.
@@ -174,5 +181,21 @@ impl Api for BridgeHandle {
 
     fn deep_links(&self) -> bool {
         self.deep_links()
+    }
+
+    fn set_secret(&self, id: ConnectorId, name: Option<SecretName>, value: SecretString) -> impl Answer<()> {
+        self.set_secret(id, name, value)
+    }
+
+    fn forget_secret(&self, id: ConnectorId, name: Option<SecretName>) -> impl Answer<()> {
+        self.forget_secret(id, name)
+    }
+
+    fn look_at_keychain(&self) -> impl Answer<KeychainView> {
+        self.look_at_keychain().map(Ok)
+    }
+
+    fn keep_until_quit(&self) -> impl Answer<KeychainView> {
+        self.keep_until_quit().map(Ok)
     }
 }

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::{
@@ -38,10 +39,11 @@ use crate::{
     home::{Home, HomeLock},
     ids::{ConnectorId, ExposedName, ToolName},
     oauth::{Callback, Finished},
+    secrets::SecretName,
     snapshot::{
         ApiView, ApprovalState, ApprovalView, AuthState, AuthView, CallAnswer, ConfigView, ConnectionView,
         ConnectorDetail, ConnectorView, Elicitation, KeptIn, KeychainView, LogPage, Question, Readiness, RejectedTool,
-        SignInOutcome, Snapshot, Status, ToolHints, ToolView, TransportKind,
+        SecretView, SignInOutcome, Snapshot, Status, ToolHints, ToolView, TransportKind,
     },
     tools::{Listing, Offer, Tool, ToolList},
 };
@@ -313,6 +315,11 @@ impl Api for FakeApi {
                 reason: "It has no name.".into(),
             }],
             entry: PRIVATE.into(),
+            secrets: vec![SecretView {
+                name: Some(PRIVATE.into()),
+                set: Some(true),
+                withheld: false,
+            }],
         })
     }
 
@@ -367,6 +374,26 @@ impl Api for FakeApi {
     async fn extend_approval(&self, id: String) -> Result<ApprovalView, ApiError> {
         self.did(format!("extend_approval {id}"));
         Ok(question(&id))
+    }
+
+    async fn set_secret(&self, id: ConnectorId, name: Option<SecretName>, value: SecretString) -> Result<(), ApiError> {
+        self.did(format!("set_secret {id} {name:?} {}", value.expose_secret()));
+        Ok(())
+    }
+
+    async fn forget_secret(&self, id: ConnectorId, name: Option<SecretName>) -> Result<(), ApiError> {
+        self.did(format!("forget_secret {id} {name:?}"));
+        Ok(())
+    }
+
+    async fn look_at_keychain(&self) -> Result<KeychainView, ApiError> {
+        self.did("look_at_keychain");
+        Ok(KeychainView::unused(KeptIn::Keychain))
+    }
+
+    async fn keep_until_quit(&self) -> Result<KeychainView, ApiError> {
+        self.did("keep_until_quit");
+        Ok(KeychainView::unused(KeptIn::Memory))
     }
 
     async fn log(&self, id: ConnectorId, query: LogQuery) -> Result<LogPage, ApiError> {

@@ -21,11 +21,11 @@ use crate::{
 
 /// `{"ok":true}`
 #[derive(Serialize)]
-struct Done {
+pub(super) struct Done {
     ok: bool,
 }
 
-const DONE: Done = Done { ok: true };
+pub(super) const DONE: Done = Done { ok: true };
 
 #[derive(Serialize)]
 struct Outcome<'a> {

@@ -18,6 +18,7 @@ mod peer;
 mod port;
 mod respond;
 mod routes;
+mod secrets;
 mod server;
 mod servers;
 mod sign_in;

@@ -17,7 +17,7 @@ use super::{
     api::Api,
     approvals, events,
     extract::{Asker, Json, Name, Params, Refused},
-    gate, manage, offers, respond, servers, sign_in, tools,
+    gate, manage, offers, respond, secrets, servers, sign_in, tools,
 };
 use crate::{
     bridge::{CallRequest, ResultPiece},
@@ -73,6 +73,11 @@ impl<A: Api> Routes<A> {
         Route::new(POST, "/mcp/servers/stop-trying", |method| {
             action(method, manage::stop_trying::<A>)
         }),
+        Route::new(POST, "/mcp/servers/secret", |method| action(method, secrets::set::<A>)),
+        Route::new(POST, "/mcp/servers/forget-secret", |method| {
+            action(method, secrets::forget::<A>)
+        }),
+        Route::new(POST, "/mcp/keychain", |method| on(method, secrets::keychain::<A>)),
         Route::new(GET, "/mcp/resources", |method| on(method, offers::resources::<A>)),
         Route::new(POST, "/mcp/resources/read", |method| on(method, offers::read::<A>)),
         Route::new(GET, "/mcp/prompts", |method| on(method, offers::prompts::<A>)),

@@ -16,8 +16,8 @@ use crate::{
     connector::log::{Cursor, TAIL_LINES},
     error::{Action, ApiError, Code},
     snapshot::{
-        ApiView, AuthView, ConnectionView, ConnectorDetail, ConnectorView, Notice, RejectedTool, Status, ToolView,
-        TransportKind,
+        ApiView, AuthView, ConnectionView, ConnectorDetail, ConnectorView, KeychainView, Notice, RejectedTool,
+        SecretView, Status, ToolView, TransportKind,
     },
 };
 
@@ -92,6 +92,9 @@ pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller):
         /// Where this API itself stands, for the owner only.
         #[serde(skip_serializing_if = "Option::is_none")]
         api: Option<&'a ApiView>,
+        /// Where secrets are kept, for the owner only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        keychain: Option<&'a KeychainView>,
     }
     let snapshot = routes.api.snapshot();
     let servers = snapshot.connectors.iter().map(|view| Server::for_caller(&caller, view));
@@ -100,6 +103,7 @@ pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller):
         servers: servers.collect(),
         notices: is_owner.then_some(&snapshot.config.notices[..]),
         api: is_owner.then_some(&snapshot.api),
+        keychain: is_owner.then_some(&snapshot.keychain),
     })
 }
 
@@ -112,6 +116,9 @@ struct Detail<'a> {
     /// The entry as written in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<&'a str>,
+    /// What the entry names, and whether it is set; never a value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secrets: Option<&'a [SecretView]>,
 }
 
 #[derive(Serialize)]
@@ -136,6 +143,10 @@ pub(super) async fn one<A: Api>(
         entry: match caller {
             Caller::WalkIn => None,
             Caller::Owner => Some(&detail.entry),
+        },
+        secrets: match caller {
+            Caller::WalkIn => None,
+            Caller::Owner => Some(&detail.secrets),
         },
     }))
 }

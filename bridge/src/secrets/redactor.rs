@@ -7,7 +7,10 @@ use std::{
 
 use arc_swap::ArcSwap;
 
-use super::redact::{Held, MARK, redact_held, without_held};
+use super::{
+    named::{Named, NamedValues},
+    redact::{Held, MARK, redact_held, without_held},
+};
 
 /// Lines that a private key may have; after them a key that was begun is taken to be over.
 const KEY_LINES: usize = 200;
@@ -16,6 +19,7 @@ const KEY_LINES: usize = 200;
 #[derive(Debug, Default)]
 pub struct Redactor {
     held: ArcSwap<Held>,
+    named: ArcSwap<NamedValues>,
     /// How many more lines may belong to a private key that was begun.
     key_lines: AtomicUsize,
 }
@@ -25,6 +29,26 @@ impl Redactor {
     pub fn hold(&self, held: Held) {
         let both = held.and(&self.held.load());
         self.held.store(both.into());
+    }
+
+    /// As [`Redactor::hold`] for values from the keychain, which are hidden from results too.
+    pub fn hold_named(&self, values: Vec<Named>) {
+        if values.is_empty() {
+            return;
+        }
+        self.hold(Held::new(values.iter().map(|named| &named.value)));
+        let both = self.named.load().with(values);
+        self.named.store(both.into());
+    }
+
+    /// Whether [`Redactor::result`] looks for anything.
+    pub fn looks_at_results(&self) -> bool {
+        !self.named.load().is_empty()
+    }
+
+    /// JSON text of an upstream's result without the values from the keychain; all else stays byte for byte.
+    pub fn result<'t>(&self, json: &'t str) -> Cow<'t, str> {
+        self.named.load().hide_in_json(json)
     }
 
     /// A sentence of our own about the upstream: its words in there went through [`super::redact`], and only the held

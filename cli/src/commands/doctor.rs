@@ -77,6 +77,7 @@ async fn look_at_bridge(context: &Context, findings: &mut Vec<Finding>) -> Resul
         format!("version {}, process {}", running.version, running.pid),
     ));
     findings.push(port(&running, &body));
+    findings.push(keychain(&body));
     findings.extend(status::notices(&body).into_iter().map(|text| Finding {
         verdict: Verdict::Remark,
         about: "configuration".to_owned(),
@@ -100,6 +101,18 @@ fn port(running: &Running, body: &Value) -> Finding {
                 "another program holds it: end that one, or restart the bridge with --port".to_owned()
             }),
         ),
+    }
+}
+
+fn keychain(body: &Value) -> Finding {
+    let kept_in = match body["keychain"]["kept_in"].as_str() {
+        Some("file") => "secrets are kept in an encrypted file",
+        Some("memory") => "secrets are kept until the bridge stops",
+        _ => "secrets are kept in the keychain of this session",
+    };
+    match status::keychain_trouble(body) {
+        Some(why) => wrong("keychain", why),
+        None => fine("keychain", kept_in.to_owned()),
     }
 }
 

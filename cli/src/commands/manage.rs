@@ -45,7 +45,7 @@ pub(super) async fn reconnect(context: &Context, id: &str) -> Result<(), Failure
     }
     let needs_you = matches!(
         server["status"].as_str(),
-        Some("needs_secret" | "needs_sign_in" | "needs_review")
+        Some("needs_secret" | "needs_sign_in" | "needs_review" | "keychain_unavailable")
     );
     let status = server["status"].as_str().unwrap_or("not connected");
     Err(Failure {
@@ -73,6 +73,7 @@ fn stopped(id: &str, answer: &Value) -> String {
             Some("error") => "not working",
             Some("needs_sign_in") => "waiting for a sign-in",
             Some("needs_secret") => "waiting for a key",
+            Some("keychain_unavailable") => "waiting for the keychain",
             Some("invalid") => "set aside for a mistake in its entry",
             Some(status) => status,
             None => "not known here",

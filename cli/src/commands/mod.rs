@@ -6,6 +6,7 @@ mod call;
 mod doctor;
 mod logs;
 mod manage;
+mod secret;
 mod sign_in;
 mod status;
 mod tools;
@@ -13,7 +14,7 @@ mod tools;
 use std::path::PathBuf;
 
 use crate::{
-    args::ClientCommand,
+    args::{ClientCommand, SecretCommand},
     client::Client,
     exit::Failure,
     screen::{self, Screen},
@@ -60,6 +61,8 @@ pub(crate) async fn run(context: &Context, command: &ClientCommand) -> Result<()
         ClientCommand::StopTrying(arg) => manage::stop_trying(context, &arg.id).await,
         ClientCommand::SignIn(args) => sign_in::sign_in(context, args).await,
         ClientCommand::SignOut(arg) => sign_in::sign_out(context, &arg.id).await,
+        ClientCommand::Secret(SecretCommand::Set(arg)) => secret::set(context, arg).await,
+        ClientCommand::Secret(SecretCommand::Forget(arg)) => secret::forget(context, arg).await,
         ClientCommand::Logs(args) => logs::run(context, args).await,
         ClientCommand::Approvals => approvals::list(context).await,
         ClientCommand::Approve(args) => approvals::approve(context, args).await,

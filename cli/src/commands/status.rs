@@ -33,6 +33,9 @@ fn text(screen: Screen, client: &Client, body: &Value) -> String {
     if let Some(why) = port_trouble(body) {
         out.push_str(&format!("{why}\n\n"));
     }
+    if let Some(why) = keychain_trouble(body) {
+        out.push_str(&format!("{why}\n\n"));
+    }
     let servers = body["servers"].as_array().map_or(&[][..], Vec::as_slice);
     if servers.is_empty() {
         out.push_str("No connectors yet: add one with \"neuron-connectd add\".\n");
@@ -101,6 +104,11 @@ fn standing(server: &Value) -> String {
 /// Why assistants cannot reach the bridge, where that is so.
 pub(super) fn port_trouble(body: &Value) -> Option<String> {
     body["api"]["message"].as_str().map(crate::screen::harmless)
+}
+
+/// Why secrets cannot be had, where that is so.
+pub(super) fn keychain_trouble(body: &Value) -> Option<String> {
+    body["keychain"]["message"].as_str().map(crate::screen::harmless)
 }
 
 /// The remarks about `connectors.json` that the bridge has, each with its place.
@@ -173,6 +181,14 @@ mod tests {
             None
         );
         assert_eq!(port_trouble(&json!({})), None);
+    }
+
+    #[test]
+    fn a_keychain_that_gives_nothing_is_told() {
+        let keychain = json!({"kept_in": "keychain", "state": "locked", "message": "The keychain is locked."});
+        let body = json!({ "keychain": keychain });
+        assert_eq!(keychain_trouble(&body).unwrap(), "The keychain is locked.");
+        assert_eq!(keychain_trouble(&json!({"keychain": {"state": "ready"}})), None);
     }
 
     #[test]

@@ -1,0 +1,152 @@
+//! Tokens and named secrets: setting and forgetting them, and the keychain that has them. They are never read back.
+
+use std::{sync::Arc, time::Duration};
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::BridgeHandle;
+use crate::{
+    config::{self, Auth, Connector, Launch},
+    connector::Door,
+    error::ApiError,
+    ids::ConnectorId,
+    secrets::{Account, Bound, KeychainFault, SecretName},
+    snapshot::{KeychainView, SecretView},
+};
+
+/// Longest secret, in bytes: keys and certificates are a few thousand.
+const LONGEST_SECRET: usize = 64 * 1024;
+/// A detail does not wait longer than this for the keychain; it then says that nothing is known.
+const SEEN_WITHIN: Duration = Duration::from_millis(500);
+
+impl BridgeHandle {
+    /// Keeps a connector's token (`name` = `None`) or named secret in place of an earlier one, for what its entry says
+    /// now, and connects it anew.
+    ///
+    /// # Errors
+    /// `unknown_server`, `unavailable` for an entry that cannot be used, `bad_request` for a value that cannot be sent,
+    /// `keychain_unavailable`.
+    pub async fn set_secret(
+        &self,
+        id: ConnectorId,
+        name: Option<SecretName>,
+        value: SecretString,
+    ) -> Result<(), ApiError> {
+        let door = self.door(&id)?;
+        let entry = door.shared.entry();
+        let value = usable(&entry, name.as_ref(), value)?;
+        let world = &self.inner.world;
+        let binding = world.binding(&entry).await;
+        let account = account(id, name);
+        // Hidden before anything can tell of it.
+        world.keychain.write_bound(&account, &value, &binding).await?;
+        connect_anew(door);
+        Ok(())
+    }
+
+    /// Removes a connector's token or named secret, and connects it anew.
+    ///
+    /// # Errors
+    /// `unknown_server`, `unavailable` for an entry that cannot be used, `keychain_unavailable`.
+    pub async fn forget_secret(&self, id: ConnectorId, name: Option<SecretName>) -> Result<(), ApiError> {
+        let door = self.door(&id)?;
+        self.inner.world.keychain.delete(&account(id, name)).await?;
+        connect_anew(door);
+        Ok(())
+    }
+
+    /// From now on secrets are kept in memory, until this program ends: the person's explicit choice. What the keychain
+    /// holds stays there.
+    pub async fn keep_until_quit(&self) -> KeychainView {
+        self.inner.world.keychain.keep_until_quit();
+        self.keychain_view().await
+    }
+
+    /// Looks at the keychain again because the person wants it: a locked one asks them for its password on the screen.
+    pub async fn look_at_keychain(&self) -> KeychainView {
+        // What it says is in the view.
+        let _ = self.inner.world.keychain.look_again().await;
+        self.keychain_view().await
+    }
+
+    async fn keychain_view(&self) -> KeychainView {
+        self.settled().await;
+        self.inner.world.keychain.state().borrow().clone()
+    }
+
+    /// What an entry names, and whether that is set; never a value. The keychain is asked only where the entry names
+    /// something.
+    pub(super) async fn secrets_of(&self, entry: &Connector) -> Vec<SecretView> {
+        let names = config::secret_names(entry);
+        let named = names.iter().filter_map(|name| SecretName::parse(name).ok());
+        let token = matches!(&entry.launch, Launch::Http(launch) if launch.auth == Some(Auth::Token));
+        let wanted: Vec<_> = token.then_some(None).into_iter().chain(named.map(Some)).collect();
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        let asked = tokio::time::timeout(SEEN_WITHIN, self.look_for(entry, &wanted)).await;
+        let found = asked.unwrap_or(Err(KeychainFault::Slow)).ok();
+        let view = |(index, name): (usize, Option<SecretName>)| {
+            let bound = found.as_ref().and_then(|found| found.get(index));
+            SecretView {
+                name: name.map(|name| name.to_string()),
+                set: bound.map(|bound| matches!(bound, Bound::Value(_))),
+                withheld: matches!(bound, Some(Bound::Withheld)),
+            }
+        };
+        wanted.into_iter().enumerate().map(view).collect()
+    }
+
+    async fn look_for(&self, entry: &Connector, wanted: &[Option<SecretName>]) -> Result<Vec<Bound>, KeychainFault> {
+        let world = &self.inner.world;
+        let binding = world.binding(entry).await;
+        let mut found = Vec::new();
+        for name in wanted {
+            let account = account(entry.id.clone(), name.clone());
+            found.push(world.keychain.read_bound(&account, &binding).await?);
+        }
+        Ok(found)
+    }
+}
+
+fn account(id: ConnectorId, name: Option<SecretName>) -> Account {
+    match name {
+        Some(name) => Account::Secret(id, name),
+        None => Account::Token(id),
+    }
+}
+
+/// The value as it can be sent, or why it cannot; the sentence says nothing of it.
+fn usable(entry: &Arc<Connector>, name: Option<&SecretName>, value: SecretString) -> Result<SecretString, ApiError> {
+    let text = value.expose_secret();
+    if text.len() > LONGEST_SECRET {
+        return Err(ApiError::bad_request(
+            "This is too long for a secret: at most 65,536 bytes.",
+        ));
+    }
+    if text.trim().is_empty() {
+        return Err(ApiError::bad_request("A secret cannot be empty."));
+    }
+    if name.is_some() {
+        return Ok(value);
+    }
+    if matches!(entry.launch, Launch::Stdio(_)) {
+        return Err(ApiError::bad_request(format!(
+            "{} is a program and takes no token; give the secret the name that its entry uses.",
+            entry.id
+        )));
+    }
+    // Pasted with what stood around it.
+    let token = text.trim();
+    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(ApiError::bad_request(
+            "A token has no spaces, line breaks or other characters than letters, digits and signs; copy it again.",
+        ));
+    }
+    Ok(SecretString::from(token))
+}
+
+fn connect_anew(door: Door) {
+    // Whoever set it does not wait for the server; a connector that is off stays off.
+    tokio::spawn(async move { door.reconnect().await.err() });
+}
