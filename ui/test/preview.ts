@@ -5,9 +5,23 @@ import "../src/base.css";
 import { mount } from "svelte";
 
 import App from "../src/App.svelte";
+import type { ConnectorView, KeychainState, SignInStage, SignInView } from "../src/lib/bridge";
 import type { Theme } from "../src/lib/rpc";
 import { setWorld, type World } from "./rpc-fixture";
-import { answer, connector, everyStatus, fileTools, ordinary, tool, world } from "./worlds";
+import {
+  answer,
+  connector,
+  everyStatus,
+  fileTools,
+  now,
+  ordinary,
+  page,
+  question,
+  signIn,
+  tool,
+  waitingStage,
+  world,
+} from "./worlds";
 
 const dot =
   "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAYAAAAf8/9hAAAAJ0lEQVR4nGNgGAUMDAwM/0nEWDQwUdMVRBswaiBRBowaSJQBo4EAAJ0PAg9e9Yf0AAAAAElFTkSuQmCC";
@@ -59,7 +73,119 @@ const common: Partial<World> = {
   },
 };
 
+/** A connector that is in the middle of a sign-in. */
+function signingIn(stage: SignInStage, over: Partial<SignInView> = {}, name = "Notion"): World {
+  const notion = ordinary.find(({ id }) => id === "notion")!;
+  const made = world([...ordinary.filter(({ id }) => id !== "notion"), { ...notion, name }], {
+    ...common,
+    entries: { notion: '{ "transport": "http", "url": "https://mcp.notion.com/mcp" }' },
+  });
+  made.snapshot.sign_ins = [signIn(stage, over)];
+  return made;
+}
+
+function notionIs(over: Partial<ConnectorView>): World {
+  return world(
+    ordinary.map((one) => (one.id === "notion" ? { ...one, ...over } : one)),
+    {
+      ...common,
+      entries: {
+        notion:
+          '{ "url": "https://mcp.notion.com/mcp", "auth": "token", "headers": { "X-Team": "${secret:TEAM_KEY}" } }',
+      },
+    },
+  );
+}
+
+function keychainIs(state: KeychainState): World {
+  const made = notionIs({
+    status: "keychain_unavailable",
+    action: "unlock_keychain",
+    error: "The keychain is locked.",
+  });
+  made.snapshot.keychain = { kept_in: "keychain", state, message: "org.freedesktop.Secret.Error.IsBroken" };
+  return made;
+}
+
+const issuer = "https://login.example.org/tenants/42";
+
+const signIns: Record<string, () => World> = {
+  "sign-in": () => notionIs({}),
+  "sign-in-more": () =>
+    notionIs({
+      error: "The server wants you to allow more (write). Sign in once more to allow it.",
+      auth: { state: "needs-sign-in", scopes: ["read", "write:pages"] },
+    }),
+  preparing: () => signingIn({ stage: "preparing" }),
+  confirm: () => signingIn({ stage: "confirm", issuer, changed: false }, { sign_in_at: "login.example.org" }),
+  "confirm-changed": () => signingIn({ stage: "confirm", issuer, changed: true }, { sign_in_at: "login.example.org" }),
+  client: () =>
+    signingIn({
+      stage: "needs_client",
+      issuer,
+      redirect_uri: "http://127.0.0.1:7771/mcp/oauth/callback",
+    }),
+  "no-pkce": () => signingIn({ stage: "no_pkce", issuer }),
+  waiting: () => signingIn(waitingStage),
+  "waiting-late": () => signingIn(waitingStage, { since: now - 30_000 }),
+  "waiting-long": () =>
+    signingIn(
+      { ...waitingStage, scopes: Array.from({ length: 30 }, (_, index) => `scope:${index}:${long.slice(0, 30)}`) },
+      { since: now - 30_000, sign_in_at: `${long}.example.com`, access_goes_to: `${long}.example.com:8443` },
+      long,
+    ),
+  finishing: () => signingIn({ stage: "finishing" }),
+  denied: () =>
+    signingIn({
+      stage: "failed",
+      outcome: "denied",
+      message: "login.notion.com says: access_denied. You, or the people who run it, turned this down.",
+    }),
+  expired: () =>
+    signingIn({ stage: "failed", outcome: "expired", message: "The ten minutes for it were over. Sign in again." }),
+  "signed-in"() {
+    const { error: _error, action: _action, ...notion } = ordinary.find(({ id }) => id === "notion")!;
+    const auth = { state: "signed-in" as const, scopes: ["read", "write:pages"] };
+    return world([{ ...notion, status: "connected", auth }], common);
+  },
+  key: () =>
+    notionIs({
+      status: "needs_secret",
+      action: "set_secret",
+      error: "The server did not accept this token (HTTP status 401). Enter it again, or get a new one there.",
+    }),
+  locked: () => keychainIs("locked"),
+  absent: () => keychainIs("absent"),
+  slow: () => keychainIs("slow"),
+  refused: () => keychainIs("refused"),
+  question() {
+    const made = world(ordinary, common);
+    made.snapshot.approvals = [question("q1"), page("q2", "https://example.com/consent?x=1", "example.com")];
+    return made;
+  },
+  page() {
+    const made = world(ordinary, common);
+    made.snapshot.approvals = [
+      page(
+        "q2",
+        "https://xn--pple-43d.com/consent?session=9f2d&next=https%3A%2F%2Fapple.com",
+        "xn--pple-43d.com",
+        "The name of this page has letters that look like others. Its true name is xn--pple-43d.com.",
+      ),
+    ];
+    return made;
+  },
+  "question-long"() {
+    const made = world(ordinary, common);
+    const asked = question("q1", { server_name: long });
+    asked.question.asks.message = `${long} \u202e<b>bold</b> ${long}\n`.repeat(12);
+    made.snapshot.approvals = [asked];
+    return made;
+  },
+};
+
 const worlds: Record<string, () => World> = {
+  ...signIns,
   ordinary: () => world(ordinary, common),
   empty: () => world([], common),
   states: () =>

@@ -5,10 +5,11 @@ import type {
   ConnectorDetail,
   ConnectorView,
   Paste,
+  SignInView,
   Snapshot,
   ToolView,
 } from "../src/lib/bridge";
-import type { Opening, Rpc, Theme } from "../src/lib/rpc";
+import type { Opening, PastedSignIn, Rpc, SignInAsk, Theme } from "../src/lib/rpc";
 
 export type World = {
   snapshot: Snapshot;
@@ -20,6 +21,9 @@ export type World = {
   theme: Theme;
   propose: (text: string) => Paste;
   answer: (name: string, input: string) => CallAnswer | ApiError | "never";
+  /** How a sign-in stands once it was asked for; null where it is refused. */
+  signIn: ((id: string, ask: SignInAsk) => SignInView) | null;
+  pasted: PastedSignIn;
   /** Refuses every change where set. */
   refusal: ApiError | null;
 };
@@ -162,6 +166,61 @@ export const rpc: Rpc = {
     record("cancel_log");
     logWaits.get(ticket)?.reject({ code: "unavailable", error: "You stopped looking." } satisfies ApiError);
     logWaits.delete(ticket);
+  },
+  async setSecret(id, name, value) {
+    record("set_secret", id, name, value);
+    await refuse();
+  },
+  async forgetSecret(id, name) {
+    record("forget_secret", id, name);
+    await refuse();
+  },
+  async keepUntilQuit() {
+    record("keep_until_quit");
+    await refuse();
+    publish((snapshot) => ({ ...snapshot, keychain: { kept_in: "memory", state: "ready" } }));
+  },
+  async lookAtKeychain() {
+    record("look_at_keychain");
+    await refuse();
+  },
+  async signIn(id, ask) {
+    record("sign_in", id, ask.acceptIssuer, ask.redirect);
+    await refuse();
+    const { signIn } = world;
+    if (signIn) publish((snapshot) => ({ ...snapshot, sign_ins: [signIn(id, ask)] }));
+  },
+  async cancelSignIn(id) {
+    record("cancel_sign_in", id);
+    await refuse();
+    publish((snapshot) => ({ ...snapshot, sign_ins: snapshot.sign_ins.filter(({ server }) => server !== id) }));
+  },
+  async openSignInAgain(id) {
+    record("open_sign_in_again", id);
+    await refuse();
+  },
+  async pasteSignIn(address) {
+    record("paste_sign_in", address);
+    await refuse();
+    return world.pasted;
+  },
+  async signOut(id) {
+    record("sign_out", id);
+    await refuse();
+    change(id, (connector) => ({ ...connector, status: "needs_sign_in", auth: { state: "needs-sign-in" } }));
+  },
+  async answerApproval(id, content) {
+    record("answer_approval", id, content);
+    await refuse();
+    publish((snapshot) => ({ ...snapshot, approvals: snapshot.approvals.filter((one) => one.id !== id) }));
+  },
+  async extendApproval(id) {
+    record("extend_approval", id);
+    await refuse();
+  },
+  async openApprovalUrl(id) {
+    record("open_approval_url", id);
+    await refuse();
   },
   settings: async () => ({ theme: world.theme }),
   async setTheme(theme) {

@@ -1,5 +1,13 @@
 /** Data for tests and the preview. */
-import type { CallAnswer, ConnectorView, Status, ToolView } from "../src/lib/bridge";
+import type {
+  ApprovalView,
+  CallAnswer,
+  ConnectorView,
+  SignInStage,
+  SignInView,
+  Status,
+  ToolView,
+} from "../src/lib/bridge";
 import type { World } from "./rpc-fixture";
 
 export const now = Date.now();
@@ -75,9 +83,66 @@ export function world(connectors: ConnectorView[], over: Partial<World> = {}): W
     theme: "system",
     propose: () => ({ proposals: [], problem: null }),
     answer: () => answer(),
+    signIn: null,
+    pasted: { server: null, outcome: "invalid_state", message: "No sign-in waits for this answer." },
     refusal: null,
     ...over,
   };
+}
+
+export function signIn(stage: SignInStage, over: Partial<SignInView> = {}): SignInView {
+  return {
+    server: "notion",
+    sign_in_at: "login.notion.com",
+    access_goes_to: "mcp.notion.com",
+    since: Date.now(),
+    stage,
+    ...over,
+  };
+}
+
+export const waitingStage: SignInStage & { stage: "waiting" } = {
+  stage: "waiting",
+  url: "https://login.notion.com/authorize?response_type=code&state=x",
+  redirect: "deep-link",
+  other_way: "loopback",
+  scopes: ["read", "write"],
+  expires_at: now + 600_000,
+};
+
+export function question(id: string, over: Partial<ApprovalView> = {}): ApprovalView {
+  return {
+    id,
+    state: "waiting",
+    server: "postgres",
+    server_name: "Postgres (staging)",
+    asked_at: now,
+    expires_at: now + 50_000,
+    question: {
+      kind: "elicitation",
+      asks: {
+        mode: "form",
+        message: "Which of the two tables do you mean?",
+        schema: {
+          type: "object",
+          properties: {
+            table: { type: "string", title: "Table", enum: ["users", "users_old"], enumNames: ["Users", "Old users"] },
+            limit: { type: "integer", title: "At most", description: "Rows to read." },
+            archived: { type: "boolean", title: "With archived rows" },
+          },
+          required: ["table"],
+        },
+        defaults: { table: "users_old", limit: 20 },
+      },
+    },
+    ...over,
+  };
+}
+
+export function page(id: string, url: string, host: string, warning?: string): ApprovalView {
+  const message = "Confirm the access on our page.";
+  const asks = { mode: "url" as const, message, url, host, ...(warning === undefined ? {} : { warning }) };
+  return question(id, { question: { kind: "elicitation", asks } });
 }
 
 const minute = 60_000;

@@ -74,8 +74,43 @@ export function indentJson(text: string): string {
   return out;
 }
 
+/**
+ * An object's strict text with this member set to this JSON text, and every other member as it was written. The given
+ * text is an object without problems.
+ */
+export function withMember(text: string, key: string, value: string): string {
+  const found = [...text.matchAll(token)];
+  let depth = 0;
+  let last: RegExpExecArray | null = null;
+  for (const [index, part] of found.entries()) {
+    if (part[0] === "{" || part[0] === "[") depth += 1;
+    if (part[0] === "}" || part[0] === "]") depth -= 1;
+    const isKey = depth === 1 && found[index + 1]?.[0] === ":" && part[0].startsWith('"');
+    if (isKey && JSON.parse(part[0]) === key) {
+      const start = found[index + 2]?.index ?? part.index;
+      return text.slice(0, start) + value + text.slice(endOfValue(found, index + 2));
+    }
+    if (depth > 0) last = part;
+  }
+  const at = last ? last.index + last[0].length : text.indexOf("{") + 1;
+  return `${text.slice(0, at)}${last?.[0] === "{" ? "" : ","} ${JSON.stringify(key)}: ${value}${text.slice(at)}`;
+}
+
+/** Where the value ends that begins with this token. */
+function endOfValue(found: readonly RegExpExecArray[], first: number): number {
+  let depth = 0;
+  for (const part of found.slice(first)) {
+    if (part[0] === "{" || part[0] === "[") depth += 1;
+    if (part[0] === "}" || part[0] === "]") depth -= 1;
+    if (depth === 0) return part.index + part[0].length;
+  }
+  return found.at(-1)?.index ?? 0;
+}
+
+const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
 function tokens(text: string): string[] {
-  return text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g) ?? [];
+  return text.match(token) ?? [];
 }
 
 class Stop {

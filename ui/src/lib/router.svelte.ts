@@ -7,6 +7,7 @@ export type Route =
   | { screen: "connectors" }
   | { screen: "add"; by: "paste" | "hand" }
   | { screen: "detail"; id: string; tab: Tab; tool: string | null }
+  | { screen: "approvals" }
   | { screen: "settings" };
 
 /** Unknown addresses lead to the list. */
@@ -18,6 +19,8 @@ export function parseRoute(hash: string): Route {
   switch (first) {
     case "add":
       return { screen: "add", by: rest[0] === "hand" ? "hand" : "paste" };
+    case "approvals":
+      return { screen: "approvals" };
     case "settings":
       return { screen: "settings" };
     case "connectors": {

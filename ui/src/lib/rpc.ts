@@ -1,12 +1,32 @@
 /** The window's only way to the bridge, and the only importer of the Tauri API: one function per command. */
 import { Channel, invoke } from "@tauri-apps/api/core";
 
-import type { ApiError, CallAnswer, ConnectorDetail, ConnectorView, LogPage, Paste, Snapshot } from "./bridge";
+import type {
+  ApiError,
+  CallAnswer,
+  ConnectorDetail,
+  ConnectorView,
+  LogPage,
+  Paste,
+  RedirectKind,
+  SignInOutcome,
+  Snapshot,
+} from "./bridge";
 
 export type Theme = "system" | "light" | "dark";
 
 /** Why this window opened, and where it is to start (such as `#/add`). */
 export type Opening = { reason: "asked" | "first_run" | "no_tray_host"; route: string | null };
+
+/** What the person decided before a sign-in begins; null where nothing was asked. */
+export type SignInAsk = {
+  /** The issuer that they ticked. */
+  acceptIssuer: string | null;
+  redirect: RedirectKind | null;
+};
+
+/** What a pasted address came to; `server` is null where no sign-in waited for it. */
+export type PastedSignIn = { server: string | null; outcome: SignInOutcome; message: string };
 
 /** Every function rejects with an {@link ApiError}. */
 export interface Rpc {
@@ -37,6 +57,23 @@ export interface Rpc {
    */
   logTail(ticket: string, id: string, lines: number, after: string | null): Promise<LogPage>;
   cancelLog(ticket: string): Promise<void>;
+  /** `name` is null for the token itself. The only way of a secret out of this window; none ever comes in. */
+  setSecret(id: string, name: string | null, value: string): Promise<void>;
+  forgetSecret(id: string, name: string | null): Promise<void>;
+  keepUntilQuit(): Promise<void>;
+  lookAtKeychain(): Promise<void>;
+  /** Begins a sign-in; the program opens the browser itself. How far it is shows in the snapshot. */
+  signIn(id: string, ask: SignInAsk): Promise<void>;
+  cancelSignIn(id: string): Promise<void>;
+  openSignInAgain(id: string): Promise<void>;
+  /** Takes the address on which the browser ended. */
+  pasteSignIn(address: string): Promise<PastedSignIn>;
+  signOut(id: string): Promise<void>;
+  /** `content` is JSON text; null is no. */
+  answerApproval(id: string, content: string | null): Promise<void>;
+  extendApproval(id: string): Promise<void>;
+  /** Opens the page that this question is about in the browser. */
+  openApprovalUrl(id: string): Promise<void>;
   settings(): Promise<{ theme: Theme }>;
   setTheme(theme: Theme): Promise<void>;
 }
@@ -58,6 +95,18 @@ export const rpc: Rpc = {
   cancelTry: (ticket) => call("cancel_try", { ticket }),
   logTail: (ticket, id, lines, after) => call("log_tail", { ticket, id, lines, after }),
   cancelLog: (ticket) => call("cancel_log", { ticket }),
+  setSecret: (id, name, value) => call("set_secret", { id, name, value }),
+  forgetSecret: (id, name) => call("forget_secret", { id, name }),
+  keepUntilQuit: () => call("keep_until_quit"),
+  lookAtKeychain: () => call("look_at_keychain"),
+  signIn: (id, ask) => call("sign_in", { id, ...ask }),
+  cancelSignIn: (id) => call("cancel_sign_in", { id }),
+  openSignInAgain: (id) => call("open_sign_in_again", { id }),
+  pasteSignIn: (address) => call("paste_sign_in", { address }),
+  signOut: (id) => call("sign_out", { id }),
+  answerApproval: (id, content) => call("answer_approval", { id, content }),
+  extendApproval: (id) => call("extend_approval", { id }),
+  openApprovalUrl: (id) => call("open_approval_url", { id }),
   settings: () => call("settings"),
   setTheme: (theme) => call("set_theme", { theme }),
 };

@@ -188,7 +188,13 @@ function scalarOf(schema: Schema, name: string): Scalar | null {
 function optionsOf(schema: Schema): { label: string; json: string }[] | null {
   if ("const" in schema) return isScalar(schema["const"]) ? [option(schema["const"])] : null;
   const listed = schema["enum"];
-  if (Array.isArray(listed) && listed.length > 0 && listed.every(isScalar)) return listed.map(option);
+  if (Array.isArray(listed) && listed.length > 0 && listed.every(isScalar)) {
+    const names = Array.isArray(schema["enumNames"]) ? schema["enumNames"] : [];
+    return listed.map((value, index) => {
+      const name = names[index];
+      return typeof name === "string" ? { ...option(value), label: name } : option(value);
+    });
+  }
   const either = schema["oneOf"] ?? schema["anyOf"];
   if (!Array.isArray(either) || either.length === 0) return null;
   const options: { label: string; json: string }[] = [];

@@ -1,5 +1,5 @@
 /** A connector's state in words, shape and colour. */
-import type { Action, ConnectorView, Status, TransportKind } from "./bridge";
+import type { Action, ConnectorView, SignInView, Status, TransportKind } from "./bridge";
 import * as m from "./messages";
 import { plain } from "./plain";
 import { until } from "./time";
@@ -122,10 +122,15 @@ export function troubleOf(connector: ConnectorView): string | undefined {
 }
 
 /** What a row's one button does: a command, or a place where the mend is. */
-export type Mend = { kind: "reconnect"; label: string } | { kind: "open"; label: string; tab: "overview" | "settings" };
+export type Mend =
+  | { kind: "reconnect"; label: string }
+  | { kind: "sign_in"; label: string }
+  | { kind: "open"; label: string; tab: "overview" | "settings" };
 
 /** The one button of a connector's row; none where its switch is the mend or nothing needs one. */
-export function mendOf(connector: ConnectorView): Mend | null {
+export function mendOf(connector: ConnectorView, signIn?: SignInView): Mend | null {
+  // A sign-in that is under way has its own page.
+  if (signIn) return { kind: "open", label: m.action_go_on(), tab: "overview" };
   const action: Action | undefined = connector.action;
   switch (action) {
     case undefined:
@@ -135,8 +140,10 @@ export function mendOf(connector: ConnectorView): Mend | null {
       return { kind: "reconnect", label: connector.status === "retrying" ? m.action_try_now() : m.action_try_again() };
     case "edit":
       return { kind: "open", label: m.action_edit(), tab: "settings" };
-    case "set_secret":
     case "sign_in":
+      return { kind: "sign_in", label: m.action_sign_in() };
+    case "set_secret":
+      return { kind: "open", label: m.action_enter_key(), tab: "overview" };
     case "unlock_keychain":
       return { kind: "open", label: m.action_see_why(), tab: "overview" };
   }

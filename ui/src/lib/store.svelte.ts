@@ -1,11 +1,13 @@
 /** The window's one state: the newest snapshot, why the window opened, and the time by which ages are told. */
-import type { ConnectorView, Snapshot } from "./bridge";
-import { sentence } from "./failure";
-import { rpc, type Opening, type Theme } from "./rpc";
+import type { ConnectorView, SignInView, Snapshot } from "./bridge";
+import { failureOf, sentence } from "./failure";
+import { rpc, type Opening, type SignInAsk, type Theme } from "./rpc";
 import { router } from "./router.svelte";
 
 /** A snapshot follows its command within milliseconds; after this the screen goes on without, in milliseconds. */
 const SNAPSHOT_DEADLINE = 2_000;
+
+const nothingAsked: SignInAsk = { acceptIssuer: null, redirect: null };
 
 class Store {
   /** Null until the first one came. */
@@ -20,13 +22,55 @@ class Store {
   dismissed = $state<Record<string, true>>({});
   /** The state in which the person stopped the attempts of a connector, by id. */
   #stopped = $state.raw<Record<string, number>>({});
+  /** Why the last wish about a connector's sign-in was not followed. */
+  signInFailures = $state.raw<Record<string, string>>({});
+  /** Connectors whose sign-in came to a good end while this window looked, until that is read. */
+  signedIn = $state.raw<string[]>([]);
+  /** Questions whose page was opened from here. */
+  openedPages = $state<Record<string, true>>({});
+  /** Their browser's answer came, and whether it was good is not known yet. */
+  #ending = new Set<string>();
   readonly #counting = $derived(
-    this.snapshot?.connectors.some((connector) => connector.connection.retry !== null) ?? false,
+    this.snapshot !== null &&
+      (this.snapshot.connectors.some((connector) => connector.connection.retry !== null) ||
+        this.snapshot.sign_ins.some(({ stage }) => stage.stage === "waiting") ||
+        this.snapshot.approvals.length > 0),
   );
   #awaited: { id: string; resolve: () => void }[] = [];
 
   connector(id: string): ConnectorView | undefined {
     return this.snapshot?.connectors.find((connector) => connector.id === id);
+  }
+
+  signInOf(id: string): SignInView | undefined {
+    return this.snapshot?.sign_ins.find((view) => view.server === id);
+  }
+
+  /** Begins a sign-in. How far it is shows in the snapshot, why it did not begin in `signInFailures`. */
+  async signIn(id: string, ask: Partial<SignInAsk> = {}): Promise<void> {
+    this.readSignedIn(id);
+    await this.#aboutSignIn(id, () => rpc.signIn(id, { ...nothingAsked, ...ask }));
+  }
+
+  async cancelSignIn(id: string): Promise<void> {
+    await this.#aboutSignIn(id, () => rpc.cancelSignIn(id));
+    this.#ending.delete(id);
+  }
+
+  async openSignInAgain(id: string): Promise<void> {
+    await this.#aboutSignIn(id, () => rpc.openSignInAgain(id));
+  }
+
+  readSignedIn(id: string): void {
+    this.#ending.delete(id);
+    this.signedIn = this.signedIn.filter((one) => one !== id);
+  }
+
+  async #aboutSignIn(id: string, wish: () => Promise<void>): Promise<void> {
+    const { [id]: _before, ...others } = this.signInFailures;
+    this.signInFailures = others;
+    const failure = await failureOf(wish);
+    if (failure !== null) this.signInFailures = { ...this.signInFailures, [id]: failure };
   }
 
   async stopTrying(id: string): Promise<void> {
@@ -49,6 +93,7 @@ class Store {
   }
 
   #take(snapshot: Snapshot): void {
+    this.#noteSignIns(this.snapshot?.sign_ins ?? [], snapshot);
     this.snapshot = snapshot;
     // A wait that has just begun is told from now, not from the last second that passed.
     this.now = Date.now();
@@ -57,6 +102,18 @@ class Store {
       resolve();
       return false;
     });
+  }
+
+  /** A sign-in that ended well leaves no view behind; its connector says so, perhaps a moment later. */
+  #noteSignIns(before: SignInView[], { sign_ins, connectors }: Snapshot): void {
+    for (const { server, stage } of before) {
+      if (stage.stage === "waiting" || stage.stage === "finishing") this.#ending.add(server);
+    }
+    for (const { server } of sign_ins) this.#ending.delete(server);
+    const good = connectors.filter(({ id, auth }) => this.#ending.has(id) && auth.state === "signed-in");
+    if (good.length === 0) return;
+    for (const { id } of good) this.#ending.delete(id);
+    this.signedIn = [...new Set([...this.signedIn, ...good.map(({ id }) => id)])];
   }
 
   /** Subscribes first, so that nothing read afterwards can miss a change. */

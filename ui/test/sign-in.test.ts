@@ -1,0 +1,322 @@
+import { expect, test } from "vitest";
+
+import type { ConnectorView, SignInStage, SignInView } from "../src/lib/bridge";
+import { secretsOf, withOAuth } from "../src/lib/entry";
+import { readJson } from "../src/lib/json-text";
+import { aroundHost, isFinalAddress } from "../src/lib/sign-in";
+import { mendOf } from "../src/lib/status";
+import { store } from "../src/lib/store.svelte";
+import { calls, publish, world as present, type World } from "./rpc-fixture";
+import { button, focused, go, open, query, settle, text, write } from "./window";
+import { connector, now, ordinary, signIn, waitingStage, world } from "./worlds";
+
+const issuer = "https://login.example.org/tenants/42";
+const entry =
+  '{ // ours\n  "url": "https://mcp.notion.com/mcp", "big": 12345678901234567890123, "oauth": { "scopes": ["a"] }, }';
+
+function at(stage: SignInStage, over: Partial<SignInView> = {}): World {
+  const made = world(ordinary, { entries: { notion: entry } });
+  made.snapshot.sign_ins = [signIn(stage, over)];
+  return made;
+}
+
+const page = "#/connectors/notion";
+const panel = () => query("section[aria-labelledby=sign-in]").textContent?.replace(/\s+/g, " ") ?? "";
+const hasButton = (name: string) =>
+  [...document.querySelectorAll("button")].some((one) => one.textContent?.trim() === name);
+
+/** The bridge's word that a sign-in ended well. */
+function signedIn(): void {
+  publish((snapshot) => ({
+    ...snapshot,
+    sign_ins: [],
+    connectors: snapshot.connectors.map((one): ConnectorView => {
+      if (one.id !== "notion") return one;
+      const { error: _error, action: _action, ...rest } = one;
+      return { ...rest, status: "connected", auth: { state: "signed-in", scopes: ["read"] } };
+    }),
+  }));
+}
+
+test("the row's button starts the sign-in and shows how far it is", async () => {
+  await open(world(ordinary, { signIn: () => signIn(waitingStage) }));
+  button("Sign in: Notion").click();
+  await settle();
+  expect(calls).toEqual(["sign_in notion  "]);
+  expect(location.hash.startsWith(page)).toBe(true);
+  expect(panel()).toContain("Waiting for your browser");
+  await go("");
+  expect(mendOf(connector("a", { action: "sign_in" }), signIn(waitingStage))).toMatchObject({ kind: "open" });
+  expect(query<HTMLAnchorElement>("[aria-label='Go on: Notion']").getAttribute("href")).toContain(page);
+});
+
+test("while the browser is open the page says where one signs in, where the access goes, and what it asks for", async () => {
+  await open(at(waitingStage), page);
+  for (const part of ["login.notion.com", "mcp.notion.com", "read", "write"]) expect(panel()).toContain(part);
+  button("Open again").click();
+  await settle();
+  button("Cancel").click();
+  await settle();
+  expect(calls).toEqual(["open_sign_in_again notion", "cancel_sign_in notion"]);
+  expect(panel()).toContain("Sign in to Notion");
+});
+
+test("after twenty seconds, and not before, the other way is offered", async () => {
+  await open(at(waitingStage, { since: Date.now() }), page);
+  await settle(19_000);
+  expect(hasButton("Try the other way")).toBe(false);
+  await settle(2_000);
+  button("Try the other way").click();
+  await settle();
+  expect(calls).toEqual(["sign_in notion  loopback"]);
+});
+
+test("without another way only pasting is offered", async () => {
+  const { other_way: _other, ...only } = waitingStage;
+  await open(at(only, { since: now - 60_000 }), page);
+  expect(hasButton("Try the other way")).toBe(false);
+  await write(query("#final-address"), "https://example.com/nothing");
+  query<HTMLFormElement>("form").requestSubmit();
+  await settle();
+  expect(panel()).toContain("This is not the address");
+  expect(calls).toEqual([]);
+  await write(query("#final-address"), " neuron-connect://oauth/callback?code=c&state=s ");
+  query<HTMLFormElement>("form").requestSubmit();
+  await settle();
+  expect(calls).toEqual(["paste_sign_in neuron-connect://oauth/callback?code=c&state=s"]);
+  expect(panel()).toContain("No sign-in waits for this answer.");
+});
+
+test("another domain needs a tick, and a tick is for the issuer it was set for", async () => {
+  await open(at({ stage: "confirm", issuer, changed: false }), page);
+  const goOn = () => button("Go on to the sign-in");
+  goOn().click();
+  await settle();
+  expect(calls).toEqual([]);
+  query<HTMLInputElement>("input[type=checkbox]").click();
+  await settle();
+  publish((snapshot) => ({
+    ...snapshot,
+    sign_ins: [signIn({ stage: "confirm", issuer: "https://other.example", changed: true })],
+  }));
+  await settle();
+  expect(panel()).toContain("The place to sign in has changed");
+  goOn().click();
+  await settle();
+  expect(calls).toEqual([]);
+  query<HTMLInputElement>("input[type=checkbox]").click();
+  await settle();
+  goOn().click();
+  await settle();
+  expect(calls).toEqual(["sign_in notion https://other.example "]);
+});
+
+test("a server that must be told of the app gets exactly what the person brings back", async () => {
+  const redirect_uri = "http://127.0.0.1:7771/mcp/oauth/callback";
+  await open(at({ stage: "needs_client", issuer, redirect_uri }), page);
+  expect(query("ol code").textContent).toBe(redirect_uri);
+  await write(query("#client-id"), " abc ");
+  await write(query("#client-secret"), "s3cret");
+  button("Save and sign in").click();
+  await settle();
+  const [replaced, ...rest] = calls;
+  expect(replaced).not.toContain("s3cret");
+  expect(replaced).toContain("12345678901234567890123");
+  expect(JSON.parse(replaced!.replace("replace notion ", ""))["oauth"]).toEqual({
+    scopes: ["a"],
+    clientId: "abc",
+    issuer,
+    clientSecret: "${secret:CLIENT_SECRET}",
+  });
+  expect(rest).toEqual(["set_secret notion CLIENT_SECRET s3cret", "sign_in notion  "]);
+  expect(query<HTMLInputElement>("#client-secret").value).toBe("");
+});
+
+test("a sign-in without the usual protection goes on only after a word for this connector", async () => {
+  await open(at({ stage: "no_pkce", issuer }), page);
+  button("Sign in all the same").click();
+  await settle();
+  expect(calls).toHaveLength(2);
+  expect(calls[0]).toContain('"allowMissingPkce": true');
+  expect(calls[1]).toBe("sign_in notion  ");
+});
+
+test.each([
+  ["denied", "The sign-in was turned down"],
+  ["expired", "The sign-in took too long"],
+  ["failed", "The sign-in did not work"],
+] as const)("a sign-in that is %s says so with the reason and can be tried again", async (outcome, title) => {
+  await open(at({ stage: "failed", outcome, message: "<b>why</b>" }), page);
+  expect(panel()).toContain(title);
+  expect(panel()).toContain("<b>why</b>");
+  button("Try again").click();
+  await settle();
+  expect(calls).toEqual(["sign_in notion  "]);
+});
+
+test("a sign-in that could not begin says why", async () => {
+  await open(
+    world(ordinary, { refusal: { code: "unsafe_authorization_url", error: "Its address is not safe." } }),
+    page,
+  );
+  button("Sign in").click();
+  await settle();
+  expect(panel()).toContain("Its address is not safe.");
+});
+
+test("more that is wanted is shown before it is allowed", async () => {
+  const asked = ordinary.map((one): ConnectorView =>
+    one.id === "notion" ? { ...one, auth: { state: "needs-sign-in", scopes: ["write:pages"] } } : one,
+  );
+  await open(world(asked), page);
+  expect(panel()).toContain("write:pages");
+  button("Allow more").click();
+  await settle();
+  expect(calls).toEqual(["sign_in notion  "]);
+});
+
+test("the end of a sign-in is told on its page and on the list, and only when it was good", async () => {
+  await open(at(waitingStage), page);
+  publish((snapshot) => ({ ...snapshot, sign_ins: [signIn({ stage: "finishing" })] }));
+  await settle();
+  expect(panel()).toContain("Finishing");
+  publish((snapshot) => ({ ...snapshot, sign_ins: [] }));
+  await settle();
+  expect(text()).not.toContain("Signed in to Notion.");
+  signedIn();
+  await settle();
+  expect(text()).toContain("Signed in to Notion.");
+  await go("");
+  expect(text()).toContain("Signed in to Notion.");
+  button("Close").click();
+  await settle();
+  expect(text()).not.toContain("Signed in to Notion.");
+});
+
+test("a cancelled sign-in is not told as a good one", async () => {
+  await open(at(waitingStage), page);
+  button("Cancel").click();
+  await settle();
+  expect(store.signedIn).toEqual([]);
+});
+
+test("signing out is asked for once more", async () => {
+  await open(at(waitingStage), page);
+  signedIn();
+  await settle();
+  expect(text()).toContain("You are signed in.");
+  button("Sign out…").click();
+  await settle();
+  expect(calls).toEqual([]);
+  button("Sign out").click();
+  await settle();
+  expect(calls).toEqual(["sign_out notion"]);
+  expect(text()).toContain("Sign in to Notion");
+});
+
+const keyed =
+  '{ "auth": "token", "url": "https://a.example/${secret:PATH_KEY}", "headers": { "X": "${secret:TEAM}" } }';
+
+function needsKey(over: Partial<World> = {}): World {
+  const error = "The server did not accept this token (HTTP status 401).";
+  return world([connector("k", { name: "K", status: "needs_secret", action: "set_secret", error })], {
+    entries: { k: keyed },
+    ...over,
+  });
+}
+
+test("a key goes out once and never stands in the window again", async () => {
+  await open(needsKey(), "#/connectors/k");
+  expect(text()).toContain("HTTP status 401");
+  expect(text()).toContain("Kept in this computer’s keychain");
+  const fields = [...document.querySelectorAll<HTMLInputElement>("form input")];
+  expect(fields.map((field) => [field.type, field.value])).toEqual(Array(3).fill(["password", ""]));
+  await write(fields[0]!, "token-1 ");
+  await write(fields[2]!, "team-1");
+  button("Save keys").click();
+  await settle();
+  expect(calls).toEqual(["set_secret k  token-1", "set_secret k TEAM team-1"]);
+  expect(fields.map((field) => field.value)).toEqual(["", "", ""]);
+});
+
+test("a key that is not kept stays in its field with the reason", async () => {
+  const refusal = { code: "keychain_unavailable" as const, error: "The keychain is locked." };
+  await open(needsKey({ refusal }), "#/connectors/k");
+  await write(query("#key-0"), "token-1");
+  button("Save keys").click();
+  await settle();
+  expect(text()).toContain("The keychain is locked.");
+  expect(query<HTMLInputElement>("#key-0").value).toBe("token-1");
+});
+
+test("keys are replaced and removed under settings, the last after a question", async () => {
+  await open(needsKey(), "#/connectors/k/settings");
+  button("Replace TEAM").click();
+  await settle();
+  await write(query("input[aria-label=TEAM]"), "new");
+  button("Save").click();
+  query<HTMLFormElement>("li form").requestSubmit();
+  await settle();
+  expect(calls).toEqual(["set_secret k TEAM new"]);
+  button("Remove Key").click();
+  await settle();
+  button("Remove").click();
+  await settle();
+  expect(calls.slice(1)).toEqual(["forget_secret k "]);
+});
+
+test("a locked keychain is explained, looked at again, and left for memory only after a question", async () => {
+  const made = world([connector("k", { status: "keychain_unavailable", action: "unlock_keychain" })]);
+  made.snapshot.keychain = { kept_in: "keychain", state: "locked" };
+  await open(made);
+  expect(text()).toContain("Your keychain is locked");
+  button("Try again").click();
+  await settle();
+  button("Keep secrets until I quit…").click();
+  await settle();
+  expect(calls).toEqual(["look_at_keychain"]);
+  expect(text()).toContain("forgotten when you quit");
+  button("Keep until I quit").click();
+  await settle();
+  expect(calls).toEqual(["look_at_keychain", "keep_until_quit"]);
+  expect(present.snapshot.keychain.kept_in).toBe("memory");
+  expect(text()).not.toContain("Your keychain is locked");
+  expect(focused()).toBeTruthy();
+});
+
+test("only secrets that an entry may hold are asked for, each once", () => {
+  expect(
+    secretsOf(
+      '{ "auth": "token", "args": ["${secret:A}", "x${secret:A}${secret:B}"], "env": { "E": "${secret:C}" }, "oauth": { "clientSecret": "${secret:D}" }, "description": "${secret:NOT}" }',
+    ),
+  ).toEqual({ token: true, names: ["A", "B", "C", "D"] });
+  expect(secretsOf("{")).toEqual({ token: false, names: [] });
+});
+
+test.each([
+  ["{}", { x: true }],
+  ['{ "url": "u", }', { x: true }],
+  ['{ "oauth": null, "after": [1, {"oauth": 2}] }', { x: true }],
+  ['{ "nested": {"oauth": {"y": 1}}, "oauth": {"y": 2} }', { y: 2, x: true }],
+])("the sign-in's part of %j is set and the rest is kept", (before, oauth) => {
+  const after = readJson(withOAuth(before, { x: true })) as Record<string, unknown>;
+  expect(after["oauth"]).toEqual(oauth);
+  const { oauth: _new, ...rest } = after;
+  const { oauth: _old, ...kept } = readJson(before, true) as Record<string, unknown>;
+  expect(rest).toEqual(kept);
+});
+
+test("the host of an address is found only where it is the host", () => {
+  expect(aroundHost("https://a.example/b?c", "a.example")).toEqual({
+    before: "https://",
+    host: "a.example",
+    after: "/b?c",
+  });
+  expect(aroundHost("https://bank.example@evil.example/", "evil.example")).toMatchObject({ host: "evil.example" });
+  expect(aroundHost("https://evil.example/bank.example", "bank.example")).toMatchObject({ host: "" });
+});
+
+test("an address on which a sign-in ends holds a state", () => {
+  expect(isFinalAddress("http://127.0.0.1:7771/mcp/oauth/callback?state=a&code=b")).toBe(true);
+  expect(isFinalAddress("https://login.example/authorize?estate=a")).toBe(false);
+});
