@@ -7,6 +7,10 @@ use crate::{
     snapshot::{ApiView, ConnectorView, NoticeLevel, RetryView, Snapshot, Status},
 };
 
+mod banner;
+
+pub use banner::{Banner, banner};
+
 /// Connectors shown by name; the window shows the others.
 const SHOWN_CONNECTORS: usize = 25;
 /// Lines that say what needs the person; the window shows the others.

@@ -1,7 +1,10 @@
 use super::*;
-use crate::snapshot::{
-    ApprovalState, ApprovalView, AuthState, AuthView, ConfigView, ConnectionView, Elicitation, KeptIn, KeychainView,
-    Notice, Question, Readiness, TransportKind,
+use crate::{
+    event::Event,
+    snapshot::{
+        ApprovalState, ApprovalView, AuthState, AuthView, ConfigView, ConnectionView, Elicitation, KeptIn,
+        KeychainView, Notice, Question, Readiness, SignInOutcome, TransportKind,
+    },
 };
 
 #[test]
@@ -54,6 +57,45 @@ fn without_connectors_the_menu_still_offers_to_add_open_and_quit() {
             ],
         }
     );
+}
+
+#[test]
+fn a_notification_names_the_connector_and_the_outcome_and_nothing_that_a_server_wrote() {
+    let snapshot = snapshot(vec![view("notion", "Not\u{202e}ion", Status::NeedsSignIn)]);
+    let told = |server: Option<&str>, outcome| {
+        let event = Event::SignInFinished {
+            server: server.map(|id| ConnectorId::parse(id).unwrap()),
+            outcome,
+            message: "<a href=x>code=SENTINEL</a>".into(),
+        };
+        banner(&event, &snapshot)
+    };
+    for (outcome, text) in [
+        (SignInOutcome::SignedIn, "You are signed in to Notion."),
+        (SignInOutcome::Expired, "The sign-in to Notion took too long."),
+        (SignInOutcome::Denied, "The sign-in to Notion was turned down."),
+        (SignInOutcome::Failed, "The sign-in to Notion did not work."),
+    ] {
+        let route = Route::Connector("notion".into());
+        let text = text.to_owned();
+        assert_eq!(told(Some("notion"), outcome), Some(Banner { text, route }));
+    }
+    assert_eq!(told(Some("notion"), SignInOutcome::Cancelled), None);
+    assert_eq!(told(None, SignInOutcome::InvalidState), None);
+}
+
+#[test]
+fn a_notification_of_a_question_leads_to_it_and_holds_no_word_of_it() {
+    let event = Event::ApprovalRequested {
+        approval: "x".into(),
+        server: ConnectorId::parse("gone").unwrap(),
+        caller: "owner".into(),
+    };
+    let told = banner(&event, &snapshot(Vec::new()));
+    let text = "gone asks you something.".to_owned();
+    let route = Route::Approvals;
+    assert_eq!(told, Some(Banner { text, route }));
+    assert_eq!(banner(&Event::ToolsChanged { tools: 1 }, &snapshot(Vec::new())), None);
 }
 
 #[test]

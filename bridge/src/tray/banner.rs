@@ -1,0 +1,59 @@
+//! What the desktop's notifications say, made from an event and the snapshot. Pure. They hold no words of an upstream,
+//! nothing secret and no answer to give; they lead to the window.
+
+use super::{Route, name, plain};
+use crate::{
+    event::Event,
+    ids::ConnectorId,
+    snapshot::{SignInOutcome, Snapshot},
+};
+
+/// One notification. Texts are short and without invisible characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Banner {
+    pub text: String,
+    /// Where the window says more.
+    pub route: Route,
+}
+
+/// What a person who does not look at the window has to know of an event; `None` for everything else.
+pub fn banner(event: &Event, snapshot: &Snapshot) -> Option<Banner> {
+    match event {
+        Event::SignInFinished {
+            server: Some(server),
+            outcome,
+            ..
+        } => {
+            let name = called(server, snapshot);
+            let text = match outcome {
+                SignInOutcome::SignedIn => format!("You are signed in to {name}."),
+                SignInOutcome::Expired => format!("The sign-in to {name} took too long."),
+                SignInOutcome::Denied => format!("The sign-in to {name} was turned down."),
+                SignInOutcome::Failed => format!("The sign-in to {name} did not work."),
+                // The person did it here, or nothing happened.
+                SignInOutcome::Cancelled | SignInOutcome::InvalidState => return None,
+            };
+            Some(Banner {
+                text,
+                route: Route::Connector(server.to_string()),
+            })
+        }
+        Event::ApprovalRequested { server, .. } => Some(Banner {
+            text: format!("{} asks you something.", called(server, snapshot)),
+            route: Route::Approvals,
+        }),
+        Event::SignInFinished { server: None, .. }
+        | Event::ApprovalResolved { .. }
+        | Event::ToolsChanged { .. }
+        | Event::ServerStatus { .. }
+        | Event::CallStarted { .. }
+        | Event::CallProgress { .. }
+        | Event::CallFinished { .. }
+        | Event::ConfigError { .. } => None,
+    }
+}
+
+fn called(id: &ConnectorId, snapshot: &Snapshot) -> String {
+    let known = snapshot.connectors.iter().find(|view| view.id == id.as_str());
+    known.map_or_else(|| plain(id.as_str()), name)
+}
