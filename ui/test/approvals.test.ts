@@ -41,7 +41,7 @@ test("no answer works before the question could be read, and again after it chan
   await settle(wakeMs);
   button("Send").click();
   await settle();
-  expect(calls).toEqual(['answer_approval q2 {"table":"users_old","limit":20}']);
+  expect(calls).toEqual(['answer_approval q2 approve {"table":"users_old","limit":20}']);
 });
 
 test("more time leaves what was written", async () => {
@@ -55,7 +55,7 @@ test("more time leaves what was written", async () => {
   expect(query<HTMLInputElement>("#question-q1-1").value).toBe("7");
   button("Send").click();
   await settle();
-  expect(calls).toEqual(["extend_approval q1", 'answer_approval q1 {"table":"users_old","limit":7}']);
+  expect(calls).toEqual(["extend_approval q1", 'answer_approval q1 approve {"table":"users_old","limit":7}']);
 });
 
 test("Enter in a field answers nothing, and no button is the default one", async () => {
@@ -81,7 +81,7 @@ test("what is missing is told and nothing is sent", async () => {
   expect(calls).toEqual([]);
   button("Decline").click();
   await settle();
-  expect(calls).toEqual(["answer_approval q1 "]);
+  expect(calls).toEqual(["answer_approval q1 deny "]);
 });
 
 test("a page is opened by a click alone, and only then can it be done", async () => {
@@ -97,7 +97,7 @@ test("a page is opened by a click alone, and only then can it be done", async ()
   await settle();
   button("Done").click();
   await settle();
-  expect(calls).toEqual(["open_approval_url q1", "answer_approval q1 {}"]);
+  expect(calls).toEqual(["open_approval_url q1", "answer_approval q1 approve "]);
 });
 
 test("an upstream's words are text, and what they hide is shown", async () => {

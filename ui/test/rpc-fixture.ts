@@ -188,11 +188,16 @@ export const rpc: Rpc = {
     record("sign_in", id, ask.acceptIssuer, ask.redirect);
     await refuse();
     const { signIn } = world;
-    if (signIn) publish((snapshot) => ({ ...snapshot, sign_ins: [signIn(id, ask)] }));
+    if (!signIn) return;
+    const view = signIn(id, ask);
+    publish((snapshot) => ({ ...snapshot, sign_ins: [view] }));
+    // The servers are still being asked.
+    if (view.stage.stage === "preparing") await new Promise<void>((done) => waiting.set(`sign-in ${id}`, done));
   },
   async cancelSignIn(id) {
     record("cancel_sign_in", id);
     await refuse();
+    waiting.get(`sign-in ${id}`)?.();
     publish((snapshot) => ({ ...snapshot, sign_ins: snapshot.sign_ins.filter(({ server }) => server !== id) }));
   },
   async openSignInAgain(id) {
@@ -209,8 +214,8 @@ export const rpc: Rpc = {
     await refuse();
     change(id, (connector) => ({ ...connector, status: "needs_sign_in", auth: { state: "needs-sign-in" } }));
   },
-  async answerApproval(id, content) {
-    record("answer_approval", id, content);
+  async answerApproval(id, answer, content) {
+    record("answer_approval", id, answer, content);
     await refuse();
     publish((snapshot) => ({ ...snapshot, approvals: snapshot.approvals.filter((one) => one.id !== id) }));
   },

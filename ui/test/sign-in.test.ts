@@ -61,6 +61,17 @@ test("while the browser is open the page says where one signs in, where the acce
   expect(panel()).toContain("Sign in to Notion");
 });
 
+test("asking how to sign in can be cancelled, however long the answer takes", async () => {
+  await open(world(ordinary, { signIn: () => signIn({ stage: "preparing" }) }), page);
+  button("Sign in").click();
+  await settle();
+  expect(panel()).toContain("Asking how to sign in");
+  button("Cancel").click();
+  await settle();
+  expect(calls).toEqual(["sign_in notion  ", "cancel_sign_in notion"]);
+  expect(button("Sign in").getAttribute("aria-disabled")).toBe("false");
+});
+
 test("after twenty seconds, and not before, the other way is offered", async () => {
   await open(at(waitingStage, { since: Date.now() }), page);
   await settle(19_000);

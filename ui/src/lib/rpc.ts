@@ -69,8 +69,8 @@ export interface Rpc {
   /** Takes the address on which the browser ended. */
   pasteSignIn(address: string): Promise<PastedSignIn>;
   signOut(id: string): Promise<void>;
-  /** `content` is JSON text; null is no. */
-  answerApproval(id: string, content: string | null): Promise<void>;
+  /** `content` is the JSON text of a form's values; null without a form. */
+  answerApproval(id: string, answer: "approve" | "deny", content: string | null): Promise<void>;
   extendApproval(id: string): Promise<void>;
   /** Opens the page that this question is about in the browser. */
   openApprovalUrl(id: string): Promise<void>;
@@ -104,7 +104,7 @@ export const rpc: Rpc = {
   openSignInAgain: (id) => call("open_sign_in_again", { id }),
   pasteSignIn: (address) => call("paste_sign_in", { address }),
   signOut: (id) => call("sign_out", { id }),
-  answerApproval: (id, content) => call("answer_approval", { id, content }),
+  answerApproval: (id, answer, content) => call("answer_approval", { id, answer, content }),
   extendApproval: (id) => call("extend_approval", { id }),
   openApprovalUrl: (id) => call("open_approval_url", { id }),
   settings: () => call("settings"),
