@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use neuron_tests::browser::Browser;
+use neuron_tests::{browser::Browser, http::Answer};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -159,21 +159,21 @@ impl Drive {
         let tools = detail["tools"].as_array().cloned().unwrap_or_default();
         for Call { tool, input } in calls(&self.context, &tools) {
             let name = format!("mcp__{}__{tool}", self.id);
-            self.ask("/mcp/call", &json!({"name": name, "input": input}))?;
+            self.ask(Api::post, "/mcp/call", &json!({"name": name, "input": input}))?;
         }
         for resource in self.listed("resources") {
             let body = json!({"server": self.id, "uri": resource["uri"]});
-            self.ask("/mcp/resources/read", &body)?;
+            self.ask(Api::owner_post, "/mcp/resources/read", &body)?;
         }
         for prompt in self.listed("prompts") {
             let body = json!({"server": self.id, "name": prompt["name"], "arguments": prompt_arguments(&prompt)});
-            self.ask("/mcp/prompts/get", &body)?;
+            self.ask(Api::owner_post, "/mcp/prompts/get", &body)?;
         }
         Ok(())
     }
 
     fn listed(&self, what: &str) -> Vec<Value> {
-        let list = self.api.get(&format!("/mcp/{what}?server={}", self.id)).ok();
+        let list = self.api.owner_get(&format!("/mcp/{what}?server={}", self.id)).ok();
         list[what].as_array().cloned().unwrap_or_else(|| panic!("{list}"))
     }
 
@@ -233,10 +233,10 @@ impl Drive {
     }
 
     /// Uses the server, signing in where that is what it takes.
-    fn ask(&self, path: &str, body: &Value) -> Result<(), Refused> {
+    fn ask(&self, post: impl Fn(&Api, &str, &Value) -> Answer, path: &str, body: &Value) -> Result<(), Refused> {
         loop {
             let before = self.row();
-            let answer = self.api.post(path, body).json();
+            let answer = post(&self.api, path, body).json();
             println!("{path} {body}: {answer}");
             match answer["code"].as_str() {
                 // The server's own no is its business.
