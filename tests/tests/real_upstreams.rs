@@ -133,8 +133,8 @@ fn a_real_server_asks_the_person_by_form_and_by_page_and_is_answered() {
             let told = call.join().unwrap();
             assert!(told.contains("Ada Lovelace") && told.contains("hero-1"), "{told}");
         });
+        let input = json!({"url": "https://example.com/pay", "errorPath": true});
         std::thread::scope(|scope| {
-            let input = json!({"url": "https://example.com/pay", "errorPath": true});
             let call = scope.spawn(|| bridge.call_text(&page, &input));
             for url in ["https://modelcontextprotocol.io/", "https://example.com/pay"] {
                 let asked = question();
