@@ -149,10 +149,9 @@ fn orders() -> std::io::Result<mpsc::Receiver<Order>> {
 
 fn log_to_stderr() {
     let chosen = EnvFilter::try_from_env("NEURON_LOG").unwrap_or_else(|_| EnvFilter::new("info,rmcp=off"));
-    // Below info the SDK's sign-in module logs codes and tokens.
-    let no_secrets = filter_fn(|m| {
-        !(m.target().starts_with("rmcp::transport::auth") && *m.level() > tracing_subscriber::filter::LevelFilter::INFO)
-    });
+    // Below info the SDK logs whole messages, and its sign-in module codes and tokens.
+    let no_secrets =
+        filter_fn(|m| !(m.target().starts_with("rmcp") && *m.level() > tracing_subscriber::filter::LevelFilter::INFO));
     let layer = tracing_subscriber::fmt::layer()
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)

@@ -9,6 +9,8 @@ pub mod daemon;
 pub mod fake;
 pub mod home;
 pub mod http;
+#[cfg(target_os = "linux")]
+pub mod keyring;
 pub mod process;
 pub mod program;
 pub mod save;

@@ -26,7 +26,7 @@ pub(super) struct NamedValues(Vec<Looked>);
 #[derive(Clone)]
 struct Looked {
     mark: String,
-    /// The value, and as it stands in an address where that differs.
+    /// The value, and as it stands in a JSON text inside the text, and in an address, where that differs.
     forms: Vec<SecretString>,
 }
 
@@ -138,10 +138,15 @@ impl Looked {
             return None;
         }
         let in_address = percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string();
+        let quoted = serde_json::Value::from(value).to_string();
+        let in_json = &quoted[1..quoted.len() - 1];
         let mut forms = vec![SecretString::from(value)];
-        if in_address != value {
-            forms.push(in_address.into());
-        }
+        forms.extend(
+            [in_json, &in_address]
+                .into_iter()
+                .filter(|form| *form != value)
+                .map(SecretString::from),
+        );
         Some(Self {
             mark: format!("[REDACTED:secret:{}]", named.name),
             forms,
@@ -236,12 +241,13 @@ mod tests {
         let values = values(&[("KEY", "s3cr3t/\"väl"), ("PIN", "1234567890"), ("SHORT", "1234567")]);
         let raw = r#"{"content":[{"type":"text","text":"it is s3cr3t\/\"v\u00e4l, really"}],
             "structuredContent":{"s3cr3t/\"väl":["1234567890",1234567890,-1234567890.5, 12345678, "1234567"]},
-            "url":"https://h/?k=s3cr3t%2F%22v%C3%A4l" }"#;
+            "url":"https://h/?k=s3cr3t%2F%22v%C3%A4l", "json":"{\"k\":\"s3cr3t/\\\"väl\"}" }"#;
         let hidden = values.hide_in_json(raw);
         let mark = "[REDACTED:secret:KEY]";
         assert_eq!(
             hidden,
             raw.replace("s3cr3t\\/\\\"v\\u00e4l", mark)
+                .replace("s3cr3t/\\\\\\\"väl", mark)
                 .replace("s3cr3t/\\\"väl", mark)
                 .replace("s3cr3t%2F%22v%C3%A4l", mark)
                 .replace("\"1234567890\"", "\"[REDACTED:secret:PIN]\"")

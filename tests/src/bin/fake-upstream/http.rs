@@ -116,6 +116,10 @@ async fn respond(site: Arc<Site>, twin: Arc<net::TcpStream>, request: Request<In
         return Ok(plain(StatusCode::BAD_REQUEST, "text/plain", "half a body"));
     };
     let body = body.to_bytes();
+    let key = site.server.options.key.as_ref();
+    if key.is_some_and(|key| header(&head.headers, "authorization") != format!("Bearer {key}")) {
+        return Ok(unauthorized());
+    }
     match head.method {
         Method::POST => {
             site.server.record.line(&body);
@@ -167,6 +171,13 @@ fn get(what: Get) -> Answer {
         Get::Resets => events(vec![], Ending::Reset),
         Get::IdlesOut => events(vec![], Ending::After(IDLE)),
     }
+}
+
+fn unauthorized() -> Answer {
+    let mut answer = plain(StatusCode::UNAUTHORIZED, "text/plain", "who are you");
+    let challenge = "Bearer".parse().expect("a header value");
+    answer.headers_mut().insert("www-authenticate", challenge);
+    answer
 }
 
 fn no_stream() -> Answer {
@@ -355,15 +366,8 @@ fn refuse(site: &Site, method: &str, message: &Message<'_>) -> Option<io::Result
             plain(StatusCode::OK, "application/json", &body)
         }
         Refusal::Undecodable => events(vec!["{\"jsonrpc\":\"2.0\",\"id\":".to_owned()], Ending::Open),
-        Refusal::Unauthorized { with_header } => {
-            let mut answer = plain(StatusCode::UNAUTHORIZED, "text/plain", "who are you");
-            if *with_header {
-                answer
-                    .headers_mut()
-                    .insert("www-authenticate", "Bearer".parse().expect("a header value"));
-            }
-            answer
-        }
+        Refusal::Unauthorized { with_header: true } => unauthorized(),
+        Refusal::Unauthorized { with_header: false } => plain(StatusCode::UNAUTHORIZED, "text/plain", "who are you"),
         Refusal::Challenge { status, challenge } => {
             let status = StatusCode::from_u16(*status).expect("a status");
             let mut answer = plain(status, "text/plain", "not so");

@@ -95,6 +95,8 @@ pub(crate) enum Listing {
     LongName,
     /// Tools whose arguments are to travel in headers, one of them in a way that no client may follow.
     Headers,
+    /// The standard tools and one that is described by `--say`.
+    Saying,
     /// Tools with results that are large or easily lost.
     Answers,
     /// Tools that want something from the person.
@@ -265,6 +267,8 @@ pub(crate) struct Options {
     /// All sessions are forgotten once, after this many tool calls.
     pub(crate) forget_after: Option<usize>,
     pub(crate) forgotten: Forgotten,
+    /// Only requests with this bearer token are let in; others get a 401.
+    pub(crate) key: Option<String>,
 }
 
 impl Options {
@@ -362,6 +366,7 @@ impl Options {
                 "error" => Some(Forgotten::Error),
                 _ => None,
             })?,
+            key: named.text("key"),
         };
         match named.0.into_keys().next() {
             Some(unknown) => Err(format!("unknown option --{unknown}")),
@@ -397,6 +402,7 @@ fn listing(word: &str) -> Option<Listing> {
         "folding" => Listing::Folding,
         "long-name" => Listing::LongName,
         "headers" => Listing::Headers,
+        "saying" => Listing::Saying,
         "answers" => Listing::Answers,
         "asking" => Listing::Asking,
         "many" => Listing::Many,

@@ -68,6 +68,10 @@ pub(crate) fn page(server: &Server, cursor: Option<&str>) -> Page {
             }
             whole(tools)
         }
+        Listing::Saying => {
+            let standard = STANDARD.iter().map(|(name, what)| tool(name, what));
+            whole(standard.chain([tool("said", &server.options.say)]).collect())
+        }
         Listing::Rude => {
             std::thread::sleep(server.options.page_delay);
             let rude = RUDE.iter().map(|(name, what)| tool(name, what));

@@ -1,0 +1,216 @@
+//! The real keyring: where secrets lie, and what happens when it is not there, locked, or silent.
+
+use neuron_tests::{
+    daemon::Daemon,
+    fake::{Fake, HttpFake},
+    home::{Home, config_text},
+    keyring::Session,
+    wait::{SOON, eventually, eventually_equals},
+};
+use serde_json::{Value, json};
+
+const SERVICE: &str = "ai.neuron.connect";
+
+/// A server that wants a token, at launch, and a program that wants nothing.
+fn home_with_token(server: &HttpFake, home: Home) -> Home {
+    let mut entry = server.entry();
+    entry["auth"] = json!("token");
+    entry["start"] = json!("at-launch");
+    home.write_config(&config_text([("tracker", entry), ("plain", Fake::new("ok").entry())]));
+    home
+}
+
+fn server_with_key(home: &Home) -> HttpFake {
+    HttpFake::start(home.path(), "server", &[("key", "the-token-of-tracker")])
+}
+
+fn set_token(bridge: &Daemon) {
+    let body = json!({"id": "tracker", "secret": "the-token-of-tracker"});
+    bridge.owner_post("/mcp/servers/secret", &body).ok();
+    bridge.wait_for_status("tracker", "connected");
+}
+
+fn keychain(bridge: &Daemon) -> Value {
+    bridge.owner_get("/mcp/servers").ok()["keychain"].clone()
+}
+
+fn look_again(bridge: &Daemon) -> Value {
+    bridge
+        .owner_post("/mcp/keychain", &json!({"action": "look_again"}))
+        .ok()["keychain"]
+        .clone()
+}
+
+#[test]
+fn accounts_lie_in_the_keyring_as_documented_survive_a_restart_and_go_with_their_connector() {
+    let session = Session::start();
+    let home = Home::new();
+    let server = server_with_key(&home);
+    let home = home_with_token(&server, home);
+    let program = Fake::new("ok").member("env", json!({"API_KEY": "${secret:API_KEY}"}));
+    let mut config: Value = serde_json::from_str(&home.config()).unwrap();
+    config["servers"]["program"] = program.entry();
+    home.write_config(&config.to_string());
+
+    let bridge = Daemon::start_in(home, session.setup());
+    bridge.wait_for_status("tracker", "needs_secret");
+    assert_eq!(session.accounts(SERVICE), [""; 0]);
+    set_token(&bridge);
+    let body = json!({"id": "program", "name": "API_KEY", "secret": "the-key-of-program"});
+    bridge.owner_post("/mcp/servers/secret", &body).ok();
+    bridge.wait_for_status("program", "connected");
+    assert_eq!(session.accounts(SERVICE), ["program:secret:API_KEY", "tracker"]);
+
+    let bridge = bridge.restart();
+    bridge.wait_for_status("tracker", "connected");
+    let environment = bridge.call_text("mcp__program__env", &json!({}));
+    assert!(
+        environment
+            .lines()
+            .any(|line| line == "API_KEY=[REDACTED:secret:API_KEY]"),
+        "{environment}"
+    );
+    for id in ["program", "tracker"] {
+        bridge.owner_post("/mcp/servers/remove", &json!({ "id": id })).ok();
+    }
+    assert_eq!(session.accounts(SERVICE), [""; 0]);
+    bridge.terminate();
+}
+
+#[test]
+fn a_keyring_that_comes_after_the_start_is_found_without_a_restart() {
+    let mut session = Session::start();
+    let home = Home::new();
+    let server = server_with_key(&home);
+    let bridge = Daemon::start_in(home_with_token(&server, home), session.setup());
+    bridge.wait_for_status("tracker", "needs_secret");
+    set_token(&bridge);
+    let home = bridge.terminate();
+
+    session.stop_keyring();
+    let bridge = Daemon::start_in(home, session.setup());
+    let row = bridge.wait_for_status("tracker", "keychain_unavailable");
+    assert_eq!(row["action"], "unlock_keychain");
+    assert_eq!(keychain(&bridge)["state"], "absent");
+    // Its tools are still listed, everything else works, and nothing is kept anywhere in place of the keyring.
+    bridge.wait_for_tool("mcp__tracker__echo");
+    bridge.call_text("mcp__plain__echo", &json!({}));
+    let body = json!({"id": "tracker", "secret": "another-token-that-is-not-kept"});
+    bridge
+        .owner_post("/mcp/servers/secret", &body)
+        .refused(503, "keychain_unavailable");
+
+    session.start_keyring();
+    bridge.wait_for_status("tracker", "connected");
+    assert_eq!(keychain(&bridge)["state"], "ready");
+    bridge.call_text("mcp__tracker__echo", &json!({}));
+    bridge.terminate();
+}
+
+#[test]
+fn a_locked_keyring_is_told_at_once_loses_nothing_and_is_found_open_again() {
+    let session = Session::start();
+    let home = Home::new();
+    let server = server_with_key(&home);
+    let bridge = Daemon::start_in(home_with_token(&server, home), session.setup());
+    bridge.wait_for_status("tracker", "needs_secret");
+    set_token(&bridge);
+    let home = bridge.terminate();
+
+    session.lock();
+    let bridge = Daemon::start_in(home, session.setup());
+    bridge.wait_for_status("tracker", "keychain_unavailable");
+    assert_eq!(keychain(&bridge)["state"], "locked");
+    // All of this is answered while it is locked.
+    let answer = bridge.call("mcp__tracker__echo", &json!({}));
+    assert!(answer.header("retry-after").is_some());
+    answer.refused(503, "keychain_unavailable");
+    bridge.call_text("mcp__plain__echo", &json!({}));
+    let detail = bridge.owner_get("/mcp/servers/tracker").ok();
+    assert_eq!(
+        detail["secrets"],
+        json!([{"name": null, "set": null, "withheld": false}])
+    );
+    // Nobody can be asked here; it stays locked, and says so.
+    assert_eq!(look_again(&bridge)["state"], "locked");
+    assert_eq!(session.accounts(SERVICE), ["tracker"]);
+    let asked = server.seen().requests("POST");
+
+    session.unlock();
+    bridge.wait_for_status("tracker", "connected");
+    assert!(server.seen().requests("POST") > asked);
+    bridge.call_text("mcp__tracker__echo", &json!({}));
+    let detail = bridge.owner_get("/mcp/servers/tracker").ok();
+    assert_eq!(
+        detail["secrets"],
+        json!([{"name": null, "set": true, "withheld": false}])
+    );
+    bridge.terminate();
+}
+
+#[test]
+fn what_is_removed_while_the_keyring_is_locked_is_gone_once_it_is_open() {
+    let session = Session::start();
+    let home = Home::new();
+    let server = server_with_key(&home);
+    let bridge = Daemon::start_in(home_with_token(&server, home), session.setup());
+    bridge.wait_for_status("tracker", "needs_secret");
+    set_token(&bridge);
+    session.lock();
+    bridge.owner_post("/mcp/servers/remove", &json!({"id": "tracker"})).ok();
+    let bridge = bridge.restart();
+    assert_eq!(session.accounts(SERVICE), ["tracker"]);
+    // Another connector of that name does not get it, however the keyring is.
+    let mut entry = server.entry();
+    entry["auth"] = json!("token");
+    entry["id"] = json!("tracker");
+    bridge.owner_post("/mcp/servers/add", &entry).ok();
+    bridge.wait_for_status("tracker", "keychain_unavailable");
+    session.unlock();
+    bridge.wait_for_status("tracker", "needs_secret");
+    eventually_equals("the accounts in the keyring", Vec::<String>::new(), SOON, || {
+        session.accounts(SERVICE)
+    });
+    bridge.terminate();
+}
+
+#[test]
+fn a_keyring_that_does_not_answer_holds_up_nobody_else() {
+    let session = Session::start();
+    let home = Home::new();
+    let server = server_with_key(&home);
+    let bridge = Daemon::start_in(home_with_token(&server, home), session.setup());
+    bridge.wait_for_status("tracker", "needs_secret");
+    set_token(&bridge);
+    session.freeze_keyring();
+    let bridge = bridge.restart();
+    // While the keyring is silent.
+    bridge.call_text("mcp__plain__echo", &json!({}));
+    bridge.wait_for_status("tracker", "keychain_unavailable");
+    assert_eq!(keychain(&bridge)["state"], "slow");
+    bridge
+        .call("mcp__tracker__echo", &json!({}))
+        .refused(503, "keychain_unavailable");
+    session.thaw_keyring();
+    eventually("an open keyring", SOON, || {
+        (look_again(&bridge)["state"] == "ready").then_some(())
+    });
+    bridge.wait_for_status("tracker", "connected");
+    bridge.terminate();
+}
+
+#[test]
+fn without_a_keyring_a_person_may_choose_to_keep_secrets_until_the_end() {
+    let session = Session::without_keyring();
+    let home = Home::new();
+    let server = server_with_key(&home);
+    let bridge = Daemon::start_in(home_with_token(&server, home), session.setup());
+    bridge.wait_for_status("tracker", "keychain_unavailable");
+    let chosen = bridge.owner_post("/mcp/keychain", &json!({"action": "keep_until_quit"}));
+    assert_eq!(chosen.ok()["keychain"], json!({"kept_in": "memory", "state": "ready"}));
+    bridge.wait_for_status("tracker", "needs_secret");
+    set_token(&bridge);
+    let bridge = bridge.restart();
+    bridge.wait_for_status("tracker", "keychain_unavailable");
+    bridge.terminate();
+}
