@@ -41,8 +41,10 @@ fn a_person_stays_signed_in_at_a_real_server_while_its_tokens_come_and_go() {
     let bridge = Daemon::start_in(home, setup);
     bridge.wait_for_status("remote", "needs_sign_in");
     let started = bridge.owner_post("/mcp/oauth/start", &json!({"id": "remote"})).ok();
+    let mut events = Connection::open(&bridge.local()).events("/mcp/events", &[]);
     let (status, page) = follow(started["authUrl"].as_str().unwrap());
-    assert_eq!(status, 200, "{page}");
+    let finished = events.next("the sign-in's end", |event| event.name == "sign_in_finished");
+    assert_eq!(status, 200, "{page} {finished:?}");
     let row = eventually("it is connected", SLOW_START, || {
         bridge.server("remote").filter(|row| row["status"] == "connected")
     });

@@ -9,8 +9,6 @@ use std::{
     time::Duration,
 };
 
-use oauth2::{AccessToken, RefreshToken, StandardRevocableToken};
-use secrecy::ExposeSecret as _;
 use tokio::sync::watch;
 use url::Url;
 
@@ -26,7 +24,7 @@ use super::{
     record::{Access, Grant},
     slot::{Held, Kept, Reason},
     target::{Ask, Begun, Target},
-    token::TokenEndpoint,
+    token::{TokenEndpoint, TokenKind},
     ways::Ways,
 };
 use crate::{
@@ -286,16 +284,10 @@ impl Inner {
             client: &grant.client,
             now: self.core.now(),
         };
-        let refresh = grant
-            .refresh
-            .as_ref()
-            .map(|token| StandardRevocableToken::RefreshToken(RefreshToken::new(token.expose_secret().to_owned())));
-        let access = grant
-            .access
-            .as_ref()
-            .map(|token| StandardRevocableToken::AccessToken(AccessToken::new(token.expose_secret().to_owned())));
-        for token in refresh.into_iter().chain(access) {
-            if !endpoint.revoke(token).await {
+        let refresh = grant.refresh.as_ref().map(|token| (token, TokenKind::Refresh));
+        let access = grant.access.as_ref().map(|token| (token, TokenKind::Access));
+        for (token, kind) in refresh.into_iter().chain(access) {
+            if !endpoint.revoke(token, kind).await {
                 tracing::info!("a server did not forget a token that was signed out");
             }
         }

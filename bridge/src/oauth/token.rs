@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures::future::BoxFuture;
+use http::header;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use oauth2::{
-    AsyncHttpClient, AuthType, AuthorizationCode, ClientId, ClientSecret, EndpointMaybeSet, EndpointNotSet,
-    EndpointSet, HttpRequest, HttpResponse, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError,
-    RevocationUrl, Scope, StandardRevocableToken, TokenResponse as _, TokenUrl,
+    AsyncHttpClient, AuthType, AuthorizationCode, ClientId, ClientSecret, EndpointNotSet, EndpointSet, HttpRequest,
+    HttpResponse, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope, TokenResponse as _, TokenUrl,
     basic::{BasicClient, BasicErrorResponse, BasicErrorResponseType, BasicTokenResponse},
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
+use url::form_urlencoded;
 
 use super::{
     fetch::{Fetch, FetchError},
@@ -46,6 +48,22 @@ pub(super) enum TokenError {
     Refused(String),
 }
 
+/// What a token is for (RFC 7009 §2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    Access,
+    Refresh,
+}
+
+impl TokenKind {
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Access => "access_token",
+            Self::Refresh => "refresh_token",
+        }
+    }
+}
+
 /// One client at one token endpoint.
 pub(super) struct TokenEndpoint<'a> {
     pub(super) fetch: &'a Fetch,
@@ -64,7 +82,7 @@ impl<'c> AsyncHttpClient<'c> for Fetch {
     }
 }
 
-type OAuthClient = BasicClient<EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointMaybeSet, EndpointSet>;
+type OAuthClient = BasicClient<EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointSet>;
 type Failure = RequestTokenError<FetchError, BasicErrorResponse>;
 
 impl TokenEndpoint<'_> {
@@ -84,7 +102,7 @@ impl TokenEndpoint<'_> {
             .set_pkce_verifier(PkceCodeVerifier::new(verifier.expose_secret().to_owned()))
             .set_redirect_uri(std::borrow::Cow::Owned(redirect))
             .add_extra_param("resource", resource.to_owned());
-        for (name, value) in self.assertion()? {
+        for (name, value) in self.more()? {
             request = request.add_extra_param(name, value);
         }
         self.read(request.request_async(self.fetch).await)
@@ -97,7 +115,7 @@ impl TokenEndpoint<'_> {
         let mut request = client
             .exchange_refresh_token(&token)
             .add_extra_param("resource", resource.to_owned());
-        for (name, value) in self.assertion()? {
+        for (name, value) in self.more()? {
             request = request.add_extra_param(name, value);
         }
         self.read(request.request_async(self.fetch).await)
@@ -110,30 +128,50 @@ impl TokenEndpoint<'_> {
             .exchange_client_credentials()
             .add_scopes(scopes.iter().cloned().map(Scope::new))
             .add_extra_param("resource", resource.to_owned());
-        for (name, value) in self.assertion()? {
+        for (name, value) in self.more()? {
             request = request.add_extra_param(name, value);
         }
         self.read(request.request_async(self.fetch).await)
     }
 
-    /// RFC 7009, where the server offers it; whether it was asked.
-    pub(super) async fn revoke(&self, token: StandardRevocableToken) -> bool {
-        let client = self.client();
-        let Ok(request) = client.revoke_token(token) else {
+    /// RFC 7009, where the server offers it; whether it did so. By hand: `oauth2` asks no server of this computer, which
+    /// has no encryption.
+    pub(super) async fn revoke(&self, token: &SecretString, kind: TokenKind) -> bool {
+        let Some(request) = self.revocation(token, kind) else {
             return false;
         };
-        let Ok(assertion) = self.assertion() else { return false };
-        let mut request = request;
-        for (name, value) in assertion {
-            request = request.add_extra_param(name, value);
+        let answer = self.fetch.carry(request).await;
+        answer.is_ok_and(|answer| answer.status().is_success())
+    }
+
+    fn revocation(&self, token: &SecretString, kind: TokenKind) -> Option<HttpRequest> {
+        let (at, more) = (self.server.revocation.as_ref()?, self.more().ok()?);
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.append_pair("token", token.expose_secret());
+        form.append_pair("token_type_hint", kind.hint());
+        form.extend_pairs(more);
+        let mut request = http::Request::post(at.as_str())
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(header::ACCEPT, "application/json");
+        match &self.client.proof {
+            Proof::None | Proof::PrivateKeyJwt { .. } => drop(form.append_pair("client_id", &self.client.id)),
+            Proof::ClientSecretPost { secret } => {
+                form.append_pair("client_id", &self.client.id);
+                form.append_pair("client_secret", secret.expose_secret());
+            }
+            Proof::ClientSecretBasic { secret } => {
+                // RFC 6749 §2.3.1.
+                let part = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+                let both = format!("{}:{}", part(&self.client.id), part(secret.expose_secret()));
+                request = request.header(header::AUTHORIZATION, format!("Basic {}", STANDARD.encode(both)));
+            }
         }
-        request.request_async(self.fetch).await.is_ok()
+        request.body(form.finish().into_bytes()).ok()
     }
 
     fn client(&self) -> OAuthClient {
         let client = BasicClient::new(ClientId::new(self.client.id.clone()))
-            .set_token_uri(TokenUrl::from_url(self.server.token.clone()))
-            .set_revocation_url_option(self.server.revocation.clone().map(RevocationUrl::from_url));
+            .set_token_uri(TokenUrl::from_url(self.server.token.clone()));
         let with = |client: OAuthClient, secret: &SecretString, kind| {
             client
                 .set_client_secret(ClientSecret::new(secret.expose_secret().to_owned()))
@@ -146,10 +184,13 @@ impl TokenEndpoint<'_> {
         }
     }
 
-    /// The signed proof of who we are, where that is how this client proves it (RFC 7523 §2.2).
-    fn assertion(&self) -> Result<Vec<(&'static str, String)>, TokenError> {
-        let Proof::PrivateKeyJwt { key, algorithm } = &self.client.proof else {
-            return Ok(Vec::new());
+    /// What a request holds besides: the signed proof of who we are, where that is how this client proves it (RFC 7523
+    /// §2.2); the client's id, which servers made with the official Python SDK look for there beside a Basic header too.
+    fn more(&self) -> Result<Vec<(&'static str, String)>, TokenError> {
+        let (key, algorithm) = match &self.client.proof {
+            Proof::PrivateKeyJwt { key, algorithm } => (key, algorithm),
+            Proof::ClientSecretBasic { .. } => return Ok(vec![("client_id", self.client.id.clone())]),
+            Proof::None | Proof::ClientSecretPost { .. } => return Ok(Vec::new()),
         };
         #[derive(Serialize)]
         struct Claims<'c> {
