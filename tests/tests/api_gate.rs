@@ -13,7 +13,7 @@ use neuron_tests::{
 use serde_json::json;
 
 /// Every route there is, and paths that lead nowhere.
-const PATHS: [(&str, &str); 22] = [
+const PATHS: [(&str, &str); 28] = [
     ("GET", "/healthz"),
     ("GET", "/mcp/tools"),
     ("POST", "/mcp/call"),
@@ -35,6 +35,9 @@ const PATHS: [(&str, &str); 22] = [
     ("GET", "/mcp/approvals"),
     ("GET", "/mcp/approvals/x"),
     ("POST", "/mcp/approvals/x"),
+    ("POST", "/mcp/oauth/start"),
+    ("POST", "/mcp/oauth/cancel"),
+    ("POST", "/mcp/oauth/sign-out"),
     ("GET", "/"),
     ("GET", "/nothing/here"),
     ("POST", "/nothing/here"),

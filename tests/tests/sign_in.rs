@@ -381,6 +381,7 @@ fn an_edit_at_the_same_address_keeps_the_sign_in_and_gives_up_the_one_that_waits
         let row = here.bridge.server("remote")?;
         (sequence(&row) > before && row["status"] != "connecting").then_some(())
     });
+    here.bridge.wait_for_tool(ECHO);
     assert_eq!(here.bridge.call_text(ECHO, &json!({"n": 1})), "{\"n\":1}");
     assert_eq!(
         here.come_back(&place).status,

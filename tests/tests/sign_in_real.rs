@@ -15,7 +15,7 @@ use url::{Position, Url};
 
 const ADD: &str = "mcp__remote__add";
 /// Seconds that a token lives.
-const LIFETIME: u64 = 3;
+const LIFETIME: u64 = 5;
 
 /// Follows an address through every page that leads on by itself, to the one that leads to the bridge; what that answers.
 fn follow(address: &str) -> (u16, String) {

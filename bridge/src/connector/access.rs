@@ -230,6 +230,10 @@ impl Tokens for OfBearer {
     ) -> BoxFuture<'a, Result<SecretString, Denied>> {
         Box::pin(async { Ok(self.0.refused(used, challenge.clone()).await?) })
     }
+
+    fn accepted(&self, used: &SecretString) {
+        self.0.accepted(used);
+    }
 }
 
 impl From<AuthFault> for Denied {

@@ -85,6 +85,11 @@ impl Bearer {
         self.renew(Why::Refused(used.clone(), challenge)).await
     }
 
+    /// The server accepted what [`Self::refused`] gave. Some end their tokens earlier than they say, each time.
+    pub fn accepted(&self, used: &SecretString) {
+        self.slot.accepted(used);
+    }
+
     /// What the person allowed, as far as the server told.
     pub fn scopes(&self) -> Vec<String> {
         let held = self.slot.held(&self.target);

@@ -15,6 +15,9 @@ use super::{fault::AuthFault, record::Grant, target::Target};
 /// A token is renewed this long before its end, or a tenth of its life where that is less, and up to as long again
 /// earlier, by chance, so that not all do so at once.
 const AHEAD: Duration = Duration::from_secs(60);
+/// But no later, nor than a quarter of a very short life: servers count in whole seconds, and some forget the whole sign-in
+/// when they see a token that is over.
+const LEAST_AHEAD: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 pub(super) struct Slot {
@@ -58,7 +61,7 @@ impl Held {
     pub(super) fn new(grant: Grant, reason: Reason, kept: Kept) -> Self {
         let renew_at = grant.expires_at.map(|expires_at| {
             let life = expires_at.saturating_sub(grant.issued_at);
-            let ahead = (life / 10).min(u64::try_from(AHEAD.as_millis()).unwrap_or(u64::MAX));
+            let ahead = (life / 10).max(millis(LEAST_AHEAD).min(life / 4)).min(millis(AHEAD));
             expires_at.saturating_sub(ahead + chance(ahead))
         });
         Self {
@@ -106,6 +109,22 @@ impl Slot {
         }
     }
 
+    /// The server accepted this token: what it turned away before says nothing against it any more.
+    pub(super) fn accepted(&self, token: &SecretString) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(present) = held
+            .as_ref()
+            .filter(|held| held.reason == Reason::Refused && held.is(token))
+        {
+            *held = Some(Arc::new(Held {
+                grant: present.grant.clone(),
+                renew_at: present.renew_at,
+                reason: Reason::Plain,
+                kept: present.kept,
+            }));
+        }
+    }
+
     /// How many renewals were tried.
     pub(super) fn attempts(&self) -> u64 {
         self.attempts.load(Ordering::Acquire)
@@ -114,6 +133,10 @@ impl Slot {
     pub(super) fn count_attempt(&self) {
         self.attempts.fetch_add(1, Ordering::AcqRel);
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A number up to this one.

@@ -36,6 +36,9 @@ pub trait Tokens: Send + Sync {
         used: &'a SecretString,
         challenge: &'a Challenge,
     ) -> BoxFuture<'a, Result<SecretString, Denied>>;
+
+    /// The server accepted what [`refused`](Self::refused) gave.
+    fn accepted(&self, used: &SecretString);
 }
 
 /// What requests carry.
@@ -228,6 +231,9 @@ impl Authorization {
         match tokens.refused(&token, &challenge).await {
             Ok(other) => {
                 let response = with(request, &other)?.send().await.map_err(client_error)?;
+                if response.status() != StatusCode::UNAUTHORIZED {
+                    tokens.accepted(&other);
+                }
                 Ok(self.judge(response))
             }
             Err(denied) => Ok(Err(denied)),

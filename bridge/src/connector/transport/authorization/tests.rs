@@ -61,13 +61,21 @@ impl Server {
 struct Numbered {
     given: AtomicUsize,
     last: usize,
+    accepted: Arc<Mutex<Vec<String>>>,
 }
 
 fn signed_in(last: usize) -> Credentials {
-    Credentials::SignedIn(Arc::new(Numbered {
+    told_what_is_accepted(last).0
+}
+
+fn told_what_is_accepted(last: usize) -> (Credentials, Arc<Mutex<Vec<String>>>) {
+    let accepted = Arc::<Mutex<Vec<String>>>::default();
+    let tokens = Numbered {
         given: AtomicUsize::new(0),
         last,
-    }))
+        accepted: accepted.clone(),
+    };
+    (Credentials::SignedIn(Arc::new(tokens)), accepted)
 }
 
 fn numbered(number: usize) -> SecretString {
@@ -95,6 +103,10 @@ impl Tokens for Numbered {
                 })),
             }
         })
+    }
+
+    fn accepted(&self, used: &SecretString) {
+        self.accepted.lock().unwrap().push(used.expose_secret().to_owned());
     }
 }
 
@@ -124,19 +136,23 @@ fn is_told(denials: &Denials) -> bool {
 #[tokio::test]
 async fn a_refused_request_goes_once_more_with_another_token_and_not_a_third_time() {
     let server = Server::start("Bearer t1", BEARER).await;
-    let (web, denials) = server.web(signed_in(5));
+    let (credentials, accepted) = told_what_is_accepted(5);
+    let (web, denials) = server.web(credentials);
     assert_eq!(say(&web, &server).await, Ok(202));
     assert_eq!(server.asked(), ["POST Bearer t0", "POST Bearer t1"]);
+    assert_eq!(*accepted.lock().unwrap(), ["t1"]);
     assert_eq!(say(&web, &server).await, Ok(202), "with the token that is known by now");
     assert_eq!(server.asked(), ["POST Bearer t1"]);
     assert!(!is_told(&denials));
 
     let server = Server::start("Bearer t9", BEARER).await;
-    let (web, denials) = server.web(signed_in(5));
+    let (credentials, accepted) = told_what_is_accepted(5);
+    let (web, denials) = server.web(credentials);
     let over = need(WhySignIn::Over, "Bearer scope=\"a\"");
     assert_eq!(say(&web, &server).await, Err(over.clone()));
     assert_eq!(server.asked(), ["POST Bearer t0", "POST Bearer t1"]);
     assert_eq!(denials.told().await, over);
+    assert_eq!(*accepted.lock().unwrap(), [""; 0]);
 }
 
 #[tokio::test]
