@@ -6,6 +6,8 @@ set -euo pipefail
 packages=(
   # the tray app
   build-essential pkg-config libwebkit2gtk-4.1-dev libayatana-appindicator3-dev libdbus-1-dev librsvg2-dev libxdo-dev
+  # its links (a desktop brings these with it)
+  xdg-utils desktop-file-utils
   # its tests on a private desktop
   xvfb xauth dbus dbus-x11 gnome-keyring libsecret-tools webkit2gtk-driver xdotool imagemagick python3-dbus python3-gi
   # upstreams for tests

@@ -14,15 +14,17 @@ use neuron_bridge::{
     bridge::{BridgeHandle, BridgeOptions, Caller},
     home::Home,
     secrets::KeepSecrets,
-    tray::Route,
 };
 use tauri::{AppHandle, Manager, RunEvent, WindowEvent, Wry, plugin::TauriPlugin};
 use tracing_subscriber::EnvFilter;
 
+#[cfg(target_os = "linux")]
+use crate::scheme;
 use crate::{
     commands::{self, Waits},
+    deep_link::{Asked, Callbacks},
     desktop::{self, Reason, TrayHost, Window},
-    tray,
+    notify, tray,
 };
 
 /// How long quitting waits for the bridge; it needs under five seconds itself.
@@ -54,9 +56,11 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         .plugin(single_instance(home.root()))
         .manage(Window::default())
         .manage(Waits::default())
+        .manage(Callbacks::default())
         .invoke_handler(commands::handler())
         .setup(move |app| {
             set_up(app.handle(), first_run);
+            app.state::<Callbacks>().reach(app.handle())?;
             Ok(())
         })
         .build(tauri::generate_context!())
@@ -69,6 +73,10 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         settings: home.settings_file(),
         quitting: AtomicBool::new(false),
     });
+
+    if let Asked::SignIn(callback) = Asked::by(&arguments()) {
+        app.state::<Callbacks>().bring(*callback);
+    }
 
     let code = app.run_return(|app, event| match event {
         // Without a code the last window was closed; the tray stays.
@@ -123,6 +131,8 @@ async fn start_bridge(home: Home) -> Result<BridgeHandle, String> {
 
 fn set_up(app: &AppHandle, first_run: bool) {
     quit_on_signals(app);
+    notify::tell(app);
+    take_links(app);
     let tray_host = match desktop::tray_host() {
         TrayHost::Present => tray::show(app),
         TrayHost::Missing(why) => {
@@ -141,6 +151,17 @@ fn set_up(app: &AppHandle, first_run: bool) {
     };
     desktop::open(app, reason, None);
 }
+
+/// Sign-ins may come back by links once these reach this program.
+#[cfg(target_os = "linux")]
+fn take_links(app: &AppHandle) {
+    let bridge = app.state::<Shell>().bridge.clone();
+    tauri::async_runtime::spawn(async move { bridge.set_deep_links(scheme::reaches_us().await) });
+}
+
+/// Elsewhere only an installation makes them reach it, and whether it did is not known.
+#[cfg(not(target_os = "linux"))]
+fn take_links(_app: &AppHandle) {}
 
 #[cfg(unix)]
 fn quit_on_signals(app: &AppHandle) {
@@ -164,12 +185,21 @@ fn quit_on_signals(app: &AppHandle) {
 #[cfg(not(unix))]
 fn quit_on_signals(_app: &AppHandle) {}
 
-/// A second start for the same home hands over to the first and ends. Its arguments are any program's word, so they are
-/// not looked at.
+/// This start's own; what is no text is no link either.
+fn arguments() -> Vec<String> {
+    std::env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// A second start for the same home hands over to the first and ends. Its arguments are any program's word.
 fn single_instance(home: &Path) -> TauriPlugin<Wry> {
     tauri_plugin_single_instance::Builder::new()
         .dbus_id(format!("ai.neuron.connect.home{:016x}", short_hash(home)))
-        .callback(|app, _arguments, _folder| desktop::open(app, Reason::Asked, Some(&Route::Connectors)))
+        .callback(|app, arguments, _folder| match Asked::by(&arguments) {
+            Asked::Window => desktop::open(app, Reason::Asked, None),
+            Asked::SignIn(callback) => app.state::<Callbacks>().bring(*callback),
+        })
         .build()
 }
 

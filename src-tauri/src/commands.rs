@@ -1,5 +1,9 @@
 //! What the window may ask: one function each, one call on the bridge each. The window is the owner.
 
+mod approvals;
+mod secrets;
+mod sign_in;
+
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -54,6 +58,18 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         cancel_try,
         log_tail,
         cancel_log,
+        secrets::set_secret,
+        secrets::forget_secret,
+        secrets::keep_until_quit,
+        secrets::look_at_keychain,
+        sign_in::sign_in,
+        sign_in::cancel_sign_in,
+        sign_in::open_sign_in_again,
+        sign_in::paste_sign_in,
+        sign_in::sign_out,
+        approvals::answer_approval,
+        approvals::extend_approval,
+        approvals::open_approval_url,
         settings,
         set_theme,
     ]

@@ -9,8 +9,8 @@ use std::{
 use neuron_bridge::tray::Route;
 use serde::Serialize;
 use tauri::{
-    AppHandle, Manager, Url, WebviewUrl, WebviewWindow, WebviewWindowBuilder, async_runtime::JoinHandle, ipc::Channel,
-    webview::NewWindowResponse,
+    AppHandle, Manager, Url, UserAttentionType, WebviewUrl, WebviewWindow, WebviewWindowBuilder,
+    async_runtime::JoinHandle, ipc::Channel, webview::NewWindowResponse,
 };
 
 /// Label of the one window; `capabilities/main.json` names it too.
@@ -18,7 +18,7 @@ const LABEL: &str = "main";
 /// A window that was asked to close is gone long before.
 const CLOSING_DEADLINE: Duration = Duration::from_secs(5);
 /// A session bus that does not answer within this is as good as none.
-const BUS_DEADLINE: Duration = Duration::from_secs(2);
+pub(crate) const BUS_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Why the window opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -119,9 +119,13 @@ impl Window {
     }
 
     fn go_to(&self, route: &Route) {
-        if let Some(routes) = &self.present().routes
-            && let Err(e) = routes.send(route.fragment())
-        {
+        let mut present = self.present();
+        let Some(routes) = &present.routes else {
+            // Its page is still loading, and will ask where it is to start.
+            present.opening.route = Some(route.fragment());
+            return;
+        };
+        if let Err(e) = routes.send(route.fragment()) {
             tracing::warn!("The window did not take the way to {}: {e}.", route.fragment());
         }
     }
@@ -131,8 +135,20 @@ impl Window {
     }
 }
 
-/// Shows the window, at `route` where one is given. Returns at once.
+/// Whether a window that is shown takes the focus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Focus {
+    Taken,
+    /// It stays where it is; a new window asks for a look.
+    Left,
+}
+
+/// Shows the window, at `route` where one is given, and gives it the focus. Returns at once.
 pub(crate) fn open(app: &AppHandle, reason: Reason, route: Option<&Route>) {
+    show(app, reason, route, Focus::Taken);
+}
+
+fn show(app: &AppHandle, reason: Reason, route: Option<&Route>, focus: Focus) {
     let app = app.clone();
     let route = route.cloned();
     // Not here: this may be the main thread, and a window that is closing needs it to go.
@@ -145,20 +161,45 @@ pub(crate) fn open(app: &AppHandle, reason: Reason, route: Option<&Route>) {
                 if let Some(route) = &route {
                     state.go_to(route);
                 }
-                bring_forward(&window)
+                match focus {
+                    Focus::Taken => bring_forward(&window),
+                    Focus::Left => window.request_user_attention(Some(UserAttentionType::Informational)),
+                }
             }
             None => {
                 state.present().opening = Opening {
                     reason,
                     route: route.as_ref().map(Route::fragment),
                 };
-                make_undisturbed(&app)
+                make_undisturbed(&app, focus)
             }
         };
         if let Err(e) = shown {
             tracing::error!("The window could not be shown: {e}.");
         }
     });
+}
+
+/// Whether the person has the window before them and works in it.
+pub(crate) fn is_looked_at(app: &AppHandle) -> bool {
+    let is_focused = |window: WebviewWindow| window.is_focused().unwrap_or(false);
+    app.get_webview_window(LABEL).is_some_and(is_focused)
+}
+
+/// Asks for a look without taking the focus: by the window that there is, or by a new one where no tray leads to it.
+/// Waits for the session bus.
+pub(crate) fn call_for(app: &AppHandle, route: &Route) {
+    match app.get_webview_window(LABEL) {
+        Some(window) => {
+            if let Err(e) = window.request_user_attention(Some(UserAttentionType::Informational)) {
+                tracing::debug!("The window could not ask for a look: {e}.");
+            }
+        }
+        None => match tray_host() {
+            TrayHost::Present => {}
+            TrayHost::Missing(_) => show(app, Reason::Asked, Some(route), Focus::Left),
+        },
+    }
 }
 
 /// Destroys the window, if there is one.
@@ -175,11 +216,11 @@ pub(crate) fn close(app: &AppHandle) {
 /// On the main thread no event comes between making the window and registering it. A window closed in between would stay
 /// registered for ever.
 #[cfg(not(windows))]
-fn make_undisturbed(app: &AppHandle) -> tauri::Result<()> {
+fn make_undisturbed(app: &AppHandle, focus: Focus) -> tauri::Result<()> {
     let (made, result) = std::sync::mpsc::sync_channel(1);
     let on_main = app.clone();
     app.run_on_main_thread(move || {
-        let _ = made.send(make(&on_main));
+        let _ = made.send(make(&on_main, focus));
     })?;
     // Without an answer the program is ending.
     result.recv().unwrap_or(Ok(()))
@@ -187,12 +228,12 @@ fn make_undisturbed(app: &AppHandle) -> tauri::Result<()> {
 
 /// The webview of Windows cannot be made on the main thread from here: it needs the events it would hold up.
 #[cfg(windows)]
-fn make_undisturbed(app: &AppHandle) -> tauri::Result<()> {
-    make(app)
+fn make_undisturbed(app: &AppHandle, focus: Focus) -> tauri::Result<()> {
+    make(app, focus)
 }
 
-fn make(app: &AppHandle) -> tauri::Result<()> {
-    WebviewWindowBuilder::new(app, LABEL, WebviewUrl::App("index.html".into()))
+fn make(app: &AppHandle, focus: Focus) -> tauri::Result<()> {
+    let window = WebviewWindowBuilder::new(app, LABEL, WebviewUrl::App("index.html".into()))
         .title("Neuron Connect")
         .inner_size(1080.0, 720.0)
         .min_inner_size(480.0, 400.0)
@@ -202,8 +243,12 @@ fn make(app: &AppHandle) -> tauri::Result<()> {
         .devtools(cfg!(debug_assertions))
         .on_navigation(is_ours)
         .on_new_window(|_url, _features| NewWindowResponse::Deny)
+        .focused(focus == Focus::Taken)
         .build()?;
-    Ok(())
+    match focus {
+        Focus::Taken => Ok(()),
+        Focus::Left => window.request_user_attention(Some(UserAttentionType::Informational)),
+    }
 }
 
 fn bring_forward(window: &WebviewWindow) -> tauri::Result<()> {

@@ -3,8 +3,13 @@
 #![cfg_attr(not(debug_assertions), windows_subsystem = "windows")]
 
 mod app;
+mod browser;
 mod commands;
+mod deep_link;
 mod desktop;
+mod notify;
+#[cfg(target_os = "linux")]
+mod scheme;
 mod tray;
 
 use std::process::ExitCode;

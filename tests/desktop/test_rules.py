@@ -38,9 +38,26 @@ class Rules(unittest.TestCase):
         commands = re.findall(r'^    "([a-z_]+)",$', BUILD, re.MULTILINE)
         self.assertEqual(capability["permissions"], [f"allow-{name.replace('_', '-')}" for name in commands])
 
+    def test_an_installed_app_gets_its_links_and_nobody_else_does(self):
+        linux = CONFIG["bundle"]["linux"]
+        for kind in ["deb", "rpm"]:
+            template = (REPOSITORY / linux[kind]["desktopTemplate"]).read_text().splitlines()
+            self.assertIn("Exec={{exec}} %u", template, kind)
+            self.assertIn("MimeType=x-scheme-handler/neuron-connect;", template, kind)
+
+    def test_a_link_never_reaches_the_page(self):
+        sources = {path.name: path.read_text() for path in (REPOSITORY / "src-tauri/src").rglob("*.rs")}
+        for name, source in sources.items():
+            self.assertNotIn("Emitter", source, name)
+        self.assertNotIn("Channel", sources["deep_link.rs"])
+
     def test_no_plugin_reaches_the_system_and_no_inspector_is_shipped(self):
         plugins = re.findall(r"^tauri-plugin-([a-z-]+)", MANIFEST, re.MULTILINE)
-        self.assertEqual(plugins, ["single-instance"])
+        self.assertEqual(plugins, ["opener", "single-instance"])
+        # Pages are opened from Rust; the opener's part for windows is never put in.
+        sources = "".join(path.read_text() for path in (REPOSITORY / "src-tauri/src").rglob("*.rs"))
+        self.assertEqual(sources.count(".plugin("), 1)
+        self.assertNotIn("tauri_plugin_opener::init", sources)
         self.assertNotIn("devtools", MANIFEST)
         self.assertIn('tauri = { version = "=2.', MANIFEST)
 

@@ -1,0 +1,74 @@
+//! Answers to questions. The window names a question by its id; what it is about is held by the bridge.
+
+use neuron_bridge::{
+    approval::ApprovalAnswer,
+    bridge::Caller,
+    error::{ApiError, Code},
+    snapshot::{ApprovalState, Elicitation, Question},
+};
+use serde::Deserialize;
+use tauri::State;
+
+use super::{Answer, object};
+use crate::{app::Shell, browser};
+
+/// The person's word.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Word {
+    Approve,
+    Deny,
+}
+
+/// `content` is the JSON text of a form's values.
+#[tauri::command]
+pub(super) async fn answer_approval(
+    shell: State<'_, Shell>,
+    id: String,
+    answer: Word,
+    content: Option<String>,
+) -> Answer<()> {
+    let answer = match answer {
+        Word::Approve => {
+            let content = content.map(|text| object(&text, "The answer")).transpose()?;
+            ApprovalAnswer::Approve(content)
+        }
+        Word::Deny => ApprovalAnswer::Deny,
+    };
+    shell.bridge.answer_approval(id, answer).await.map(drop)
+}
+
+/// Gives the person more time.
+#[tauri::command]
+pub(super) async fn extend_approval(shell: State<'_, Shell>, id: String) -> Answer<()> {
+    shell.bridge.extend_approval(id).await.map(drop)
+}
+
+/// Opens the page that a question is about; a click is the only way to it.
+#[tauri::command]
+pub(super) async fn open_approval_url(shell: State<'_, Shell>, id: String) -> Answer<()> {
+    let approval = shell.bridge.approval(Caller::Owner, id).await?;
+    match (approval.state, approval.question) {
+        (
+            ApprovalState::Waiting,
+            Question::Elicitation {
+                asks: Elicitation::Url { url, .. },
+            },
+        ) => browser::open(url).await,
+        (
+            _,
+            Question::Elicitation {
+                asks: Elicitation::Url { .. },
+            },
+        ) => Err(ApiError::new(
+            Code::ApprovalTimeout,
+            "The time to answer this question is over.",
+        )),
+        (
+            _,
+            Question::Elicitation {
+                asks: Elicitation::Form { .. },
+            },
+        ) => Err(ApiError::bad_request("This question is about no page.")),
+    }
+}
