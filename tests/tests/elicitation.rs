@@ -330,6 +330,19 @@ fn a_bridge_that_stops_does_not_wait_for_the_person() {
 }
 
 #[test]
+fn a_newer_upstream_that_asks_as_older_ones_do_is_answered_while_its_call_is_under_way() {
+    let (bridge, _) = bridge_in("both");
+    assert_eq!(bridge.call_text("mcp__x__echo", &json!({})), "{}");
+    assert_eq!(bridge.server("x").unwrap()["connection"]["era"], "modern");
+    std::thread::scope(|scope| {
+        let call = call(scope, &bridge, "x", json!({"q": form()}));
+        let question = wait_for_question(&bridge);
+        answer(&bridge, &question, json!({"answer": "deny"})).ok();
+        assert_eq!(given(&call.join().unwrap()), json!({"q": {"action": "decline"}}));
+    });
+}
+
+#[test]
 fn two_calls_at_once_get_each_its_own_answer() {
     for era in ["legacy", "modern"] {
         let (bridge, _) = bridge_in(era);
@@ -407,6 +420,27 @@ fn several_questions_of_one_result_are_asked_at_once_and_answered_by_their_keys(
             json!({"a": {"action": "decline"}, "b": {"action": "accept"}})
         );
     });
+}
+
+#[test]
+fn a_resource_and_a_prompt_wait_for_the_person_as_a_call_does() {
+    let (bridge, _) = bridge_in("modern");
+    for (path, body) in [
+        ("/mcp/resources/read", json!({"server": "x", "uri": "ask:word"})),
+        (
+            "/mcp/prompts/get",
+            json!({"server": "x", "name": "word", "arguments": {}}),
+        ),
+    ] {
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| bridge.owner_post(path, &body));
+            let question = wait_for_question(&bridge);
+            let content = json!({"word": "Apfel"});
+            answer(&bridge, &question, json!({"answer": "approve", "content": content})).ok();
+            let told = asked.join().unwrap().ok().to_string();
+            assert!(told.contains(r#"\"Apfel\" true"#), "{told}");
+        });
+    }
 }
 
 #[test]

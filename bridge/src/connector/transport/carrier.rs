@@ -510,6 +510,24 @@ mod tests {
     }
 
     #[test]
+    fn a_question_to_the_person_keeps_every_member_that_no_type_of_the_sdk_holds() {
+        let params = r#"{"message":"m","requestedSchema":{"type":"object","properties":{"n":{"type":"number","minimum":1.10,"format":"password","x-own":[12345678901234567890123]}}}}"#;
+        let text = format!(r#"{{"jsonrpc":"2.0","id":"a","method":"elicitation/create","params":{params}}}"#);
+        // Over HTTP the SDK reads the rewritten text once more.
+        let again = serde_json::from_str(&rewrite_event(None, &text).unwrap()).unwrap();
+        for message in [decode(Method::Typed, &text).unwrap(), again] {
+            let ServerJsonRpcMessage::Request(request) = message else {
+                panic!("no request")
+            };
+            let ServerRequest::CustomRequest(request) = request.request else {
+                panic!("{:?}", request.request)
+            };
+            assert_eq!(request.method, ELICITATION);
+            assert_eq!(request.params.unwrap().to_string(), params);
+        }
+    }
+
+    #[test]
     fn an_answer_nested_too_deeply_fails_its_call_with_a_sentence() {
         let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{deep}}}"#);

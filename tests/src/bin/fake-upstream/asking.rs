@@ -124,6 +124,22 @@ pub(crate) fn call(server: &Server, call: &Call<'_>, arguments: &Value, send: &m
     })
 }
 
+/// A resource or a prompt, whichever it is called: what it is has to be said by the person first. Modern.
+pub(crate) fn offer(method: &str, params: Option<&RawValue>) -> Reply {
+    let params: Value = params.map_or(Value::Null, |params| serde_json::from_str(params.get()).expect("JSON"));
+    let said = &params["inputResponses"]["q"];
+    if said.is_null() {
+        let form = json!({"type": "object", "properties": {"word": {"type": "string"}}});
+        return input_required(&json!({"q": {"message": "Which word?", "requestedSchema": form}}));
+    }
+    let text = format!("{} {}", said["content"]["word"], params["requestState"] == STATE);
+    Reply::Result(if method == "prompts/get" {
+        json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}).to_string()
+    } else {
+        json!({"contents": [{"uri": params["uri"], "text": text}]}).to_string()
+    })
+}
+
 fn input_required(questions: &Value) -> Reply {
     let requests: Map<String, Value> = questions
         .as_object()

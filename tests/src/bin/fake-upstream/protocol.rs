@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use crate::{
-    asking::Asks,
+    asking::{self, Asks},
     offers,
-    options::{Announce, Discover, Era, Kind, Options},
+    options::{Announce, Discover, Era, Kind, Listing, Options},
     record::Record,
     sandbox::Sandboxes,
     tools::{self, Page},
@@ -129,6 +129,9 @@ impl Server {
         }
         if self.options.kind == Kind::Nonsense {
             return Reply::Result(json!(WEB_PAGE).to_string());
+        }
+        if self.options.listing == Listing::Asking && matches!(method, "resources/read" | "prompts/get") {
+            return asking::offer(method, params);
         }
         match method {
             "initialize" => self.initialize(params),
