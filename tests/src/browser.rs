@@ -95,7 +95,8 @@ impl Browser {
         let mine = self.cookies.iter().filter(|(of, ..)| *of == port);
         let cookies: Vec<_> = mine.map(|(_, name, value)| format!("{name}={value}")).collect();
         let cookies = cookies.join("; ");
-        let mut headers = vec![("host", authority.as_str())];
+        // As on every way from one server to another.
+        let mut headers = vec![("host", authority.as_str()), ("sec-fetch-site", "cross-site")];
         if !cookies.is_empty() {
             headers.push(("cookie", &cookies));
         }

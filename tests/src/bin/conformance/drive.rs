@@ -197,13 +197,14 @@ impl Drive {
         let url = self.authorization_url()?;
         println!("signing in at {url}");
         let callback = format!("http://127.0.0.1:{}/mcp/oauth/callback?", self.api.port);
-        let back = Browser::default()
+        let mut browser = Browser::default();
+        let back = browser
             .follow(&url, &callback)
             .map_err(|page| Refused(format!("the browser stands at {}: {}", page.url, page.body)))?;
-        let page = self.api.get(&back[url::Position::BeforePath..]);
+        let page = browser.get(&back);
         println!("back with {}", page.status);
         if page.status != 200 {
-            return Err(Refused(format!("the callback page says {}", page.text())));
+            return Err(Refused(format!("the callback page says {}", page.body)));
         }
         // What the sign-in sets off begins after the page is answered.
         let sequence = |row: &Value| row["connection"]["sequence"].as_u64();

@@ -1,4 +1,4 @@
-//! Signing in at authorization servers that people really run, through the built bridge and nothing else.
+//! Signing in at authorization servers that people really run, and with the browser that they use.
 
 use neuron_tests::{
     browser::{Browser, Page},
@@ -47,8 +47,8 @@ fn signed_in(bridge: &Daemon, mut at_page: impl FnMut(&mut Browser, Page) -> Pag
             }
         }
     };
-    let page = bridge.get(&back[url::Position::BeforePath..]);
-    assert_eq!(page.status, 200, "{}", page.text());
+    let page = browser.get(&back);
+    assert_eq!(page.status, 200, "{}", page.body);
     is_signed_in(bridge);
 }
 
@@ -135,7 +135,8 @@ fn a_real_browser_comes_back_to_a_page_that_says_it_is_done() {
     let server = GuardedServer::start(Guarded::SdkExample);
     let bridge = behind(&server);
     let page = chromium::open(sign_in_page(&bridge).as_str());
-    assert!(page.contains("signed in"), "{page}");
+    let said = "<h1>You are signed in</h1>\n<p>You can close this page and go back to Neuron Connect.</p>";
+    assert!(page.contains(said), "{page}");
     is_signed_in(&bridge);
     bridge.terminate();
 }
