@@ -4,7 +4,7 @@
 
 use crate::{
     ids::ConnectorId,
-    snapshot::{ApiView, ConnectorView, NoticeLevel, RetryView, Snapshot, Status},
+    snapshot::{ApiView, ConnectorView, KeychainState, NoticeLevel, RetryView, Snapshot, Status},
 };
 
 mod banner;
@@ -234,7 +234,16 @@ fn needs(snapshot: &Snapshot) -> Vec<Item> {
     if snapshot.config.notices.iter().any(|n| broken_file(&n)) {
         needs.push(open("connectors.json has a problem…", Route::Connectors));
     }
+    let waits = |c: &ConnectorView| c.status == Status::KeychainUnavailable;
+    let keychain = keychain(snapshot.keychain.state).filter(|_| snapshot.connectors.iter().any(waits));
+    if let Some(text) = keychain {
+        needs.push(open(text, Route::Connectors));
+    }
     for c in &snapshot.connectors {
+        // One line stands for all that wait for the keychain.
+        if keychain.is_some() && waits(c) {
+            continue;
+        }
         let what = match c.status {
             Status::NeedsSignIn
             | Status::NeedsSecret
@@ -246,6 +255,16 @@ fn needs(snapshot: &Snapshot) -> Vec<Item> {
         needs.push(open(format!("{}: {what}…", name(c)), Route::Connector(c.id.clone())));
     }
     needs
+}
+
+fn keychain(state: KeychainState) -> Option<&'static str> {
+    match state {
+        KeychainState::Unused | KeychainState::Ready => None,
+        KeychainState::Locked => Some("The keychain is locked…"),
+        KeychainState::Absent => Some("There is no keychain…"),
+        KeychainState::Slow => Some("The keychain does not answer…"),
+        KeychainState::Refused => Some("The keychain refuses…"),
+    }
 }
 
 fn connector(view: &ConnectorView) -> Item {

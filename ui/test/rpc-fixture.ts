@@ -92,7 +92,7 @@ export const rpc: Rpc = {
   opening: async () => world.opening,
   async connector(id) {
     const connector = find(id);
-    return { connector, tools: world.tools[id] ?? [], rejected: world.rejected, entry: world.entries[id] ?? "{}" };
+    return { connector, tools: world.tools[id] ?? [], rejected: world.rejected, entry: world.entries[id] ?? "{}", secrets: [] };
   },
   propose: async (text) => world.propose(text),
   async add(id, entry) {

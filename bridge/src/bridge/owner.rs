@@ -23,7 +23,7 @@ use crate::{
     error::ApiError,
     event::Event,
     ids::ConnectorId,
-    secrets::{Binding, SecretName},
+    secrets::{BindingChange, SecretName},
     settings::Settings,
     snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Snapshot},
 };
@@ -232,12 +232,10 @@ impl Owner {
                 };
                 let (from, to) = (self.world.binding(from).await, self.world.binding(to).await);
                 let names = names_of(&[before, after]);
-                match (&from, &to) {
-                    (same, other) if same == other => {}
-                    (Binding::Launch(_), Binding::Launch(_)) => keychain.hand_on(id, names, from, to),
-                    (Binding::Origin(_) | Binding::Launch(_), Binding::Origin(_) | Binding::Launch(_)) => {
-                        keychain.forget_entered(id, names);
-                    }
+                match from.change(&to) {
+                    BindingChange::Stays => {}
+                    BindingChange::GoesOn => keychain.hand_on(id, names, from, to),
+                    BindingChange::Goes => keychain.forget_entered(id, names),
                 }
             }
             Edit::Enabled(..) | Edit::ToolEnabled(..) | Edit::AutoApprove(..) => {}

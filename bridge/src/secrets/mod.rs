@@ -28,7 +28,7 @@ pub use fault::{KeychainFault, TRY_AGAIN};
 pub use file::{FileKey, FileVaultError};
 pub use keychain::{KeepSecrets, Keychain, KeychainError, Places};
 pub use named::Named;
-pub use record::{Binding, Bound};
+pub use record::{Binding, Bound, Change as BindingChange};
 pub(crate) use redact::is_secret_name;
 pub use redact::{Held, MARK, redact, redact_held};
 pub use redactor::Redactor;

@@ -13,6 +13,29 @@ pub enum Binding {
     Launch(String),
 }
 
+/// What becomes of what was entered for an entry when the person changes the entry here (DESIGN §9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It stays as it is.
+    Stays,
+    /// It goes on to the entry as it is now.
+    GoesOn,
+    /// It is removed: it would go elsewhere.
+    Goes,
+}
+
+impl Binding {
+    /// What such a change from this to `next` means.
+    pub fn change(&self, next: &Self) -> Change {
+        match (self, next) {
+            (Self::Origin(before), Self::Origin(after)) if before == after => Change::Stays,
+            (Self::Launch(before), Self::Launch(after)) if before == after => Change::Stays,
+            (Self::Launch(_), Self::Launch(_)) => Change::GoesOn,
+            (Self::Origin(_), Self::Origin(_) | Self::Launch(_)) | (Self::Launch(_), Self::Origin(_)) => Change::Goes,
+        }
+    }
+}
+
 /// What is found under an account, seen from one binding.
 #[derive(Debug)]
 pub enum Bound {
@@ -51,6 +74,22 @@ pub(super) fn read(text: Option<&SecretString>, binding: &Binding) -> Bound {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_by_the_person_keeps_secrets_where_they_go_to_the_same_place() {
+        let origin = |text: &str| Binding::Origin(text.to_owned());
+        let launch = |text: &str| Binding::Launch(text.to_owned());
+        for (from, to, change) in [
+            (origin("a"), origin("a"), Change::Stays),
+            (launch("a"), launch("a"), Change::Stays),
+            (launch("a"), launch("b"), Change::GoesOn),
+            (origin("a"), origin("b"), Change::Goes),
+            (origin("a"), launch("a"), Change::Goes),
+            (launch("a"), origin("a"), Change::Goes),
+        ] {
+            assert_eq!(from.change(&to), change, "{from:?} {to:?}");
+        }
+    }
 
     #[test]
     fn a_secret_is_given_for_what_it_was_entered_and_for_nothing_else() {

@@ -3,7 +3,7 @@ use crate::{
     event::Event,
     snapshot::{
         ApprovalState, ApprovalView, AuthState, AuthView, ConfigView, ConnectionView, Elicitation, KeptIn,
-        KeychainView, Notice, Question, Readiness, SignInOutcome, TransportKind,
+        KeychainState, KeychainView, Notice, Question, Readiness, SignInOutcome, TransportKind,
     },
 };
 
@@ -96,6 +96,33 @@ fn a_notification_of_a_question_leads_to_it_and_holds_no_word_of_it() {
     let route = Route::Approvals;
     assert_eq!(told, Some(Banner { text, route }));
     assert_eq!(banner(&Event::ToolsChanged { tools: 1 }, &snapshot(Vec::new())), None);
+}
+
+#[test]
+fn a_keychain_that_many_wait_for_is_one_need() {
+    let waiting = |id: &str| view(id, id, Status::KeychainUnavailable);
+    let mut snapshot = snapshot(vec![waiting("a"), waiting("b"), view("c", "c", Status::Connected)]);
+    for (state, says) in [
+        (KeychainState::Locked, "The keychain is locked…"),
+        (KeychainState::Absent, "There is no keychain…"),
+        (KeychainState::Slow, "The keychain does not answer…"),
+        (KeychainState::Refused, "The keychain refuses…"),
+    ] {
+        snapshot.keychain.state = state;
+        let shown = menu(&snapshot);
+        assert_eq!(shown.icon, Icon::Attention);
+        assert_eq!(
+            shown.items[..3],
+            [
+                line("1 connected · 1 needs you"),
+                button(says, Click::Open(Route::Connectors)),
+                Item::Separator,
+            ]
+        );
+    }
+    // Nobody waits for it.
+    snapshot.connectors.truncate(0);
+    assert_eq!(menu(&snapshot).icon, Icon::Normal);
 }
 
 #[test]

@@ -230,7 +230,25 @@ rejected: Array<RejectedTool>,
 /**
  * The entry as JSON text, as written in the file (owner only).
  */
-entry: string, };
+entry: string, 
+/**
+ * The token and the secrets that the entry names, in this order (owner only).
+ */
+secrets: Array<SecretView>, };
+
+export type SecretView = { 
+/**
+ * As `${secret:NAME}` spells it; `null` = the token.
+ */
+name: string | null, 
+/**
+ * Whether it can be used as the entry stands; `null` = the keychain does not say at present.
+ */
+set: boolean | null, 
+/**
+ * It was entered for another address or command, and is kept from this one.
+ */
+withheld: boolean, };
 
 export type LogPage = { 
 /**
