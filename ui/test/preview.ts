@@ -93,6 +93,13 @@ function notionIs(over: Partial<ConnectorView>): World {
         notion:
           '{ "url": "https://mcp.notion.com/mcp", "auth": "token", "headers": { "X-Team": "${secret:TEAM_KEY}" } }',
       },
+      secrets: {
+        notion: [
+          { name: null, set: true, withheld: false },
+          { name: "TEAM_KEY", set: false, withheld: true },
+          { name: "PATH_KEY", set: false, withheld: false },
+        ],
+      },
     },
   );
 }

@@ -5,6 +5,7 @@ import type {
   ConnectorDetail,
   ConnectorView,
   Paste,
+  SecretView,
   SignInView,
   Snapshot,
   ToolView,
@@ -15,6 +16,7 @@ export type World = {
   snapshot: Snapshot;
   tools: Record<string, ToolView[]>;
   entries: Record<string, string>;
+  secrets: Record<string, SecretView[]>;
   rejected: ConnectorDetail["rejected"];
   log: string[];
   opening: Opening;
@@ -92,7 +94,13 @@ export const rpc: Rpc = {
   opening: async () => world.opening,
   async connector(id) {
     const connector = find(id);
-    return { connector, tools: world.tools[id] ?? [], rejected: world.rejected, entry: world.entries[id] ?? "{}", secrets: [] };
+    return {
+      connector,
+      tools: world.tools[id] ?? [],
+      rejected: world.rejected,
+      entry: world.entries[id] ?? "{}",
+      secrets: world.secrets[id] ?? [],
+    };
   },
   propose: async (text) => world.propose(text),
   async add(id, entry) {

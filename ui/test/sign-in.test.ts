@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { ConnectorView, SignInStage, SignInView } from "../src/lib/bridge";
-import { secretsOf, withOAuth } from "../src/lib/entry";
+import { withOAuth } from "../src/lib/entry";
 import { readJson } from "../src/lib/json-text";
 import { aroundHost, isFinalAddress } from "../src/lib/sign-in";
 import { mendOf } from "../src/lib/status";
@@ -225,13 +225,16 @@ test("signing out is asked for once more", async () => {
   expect(text()).toContain("Sign in to Notion");
 });
 
-const keyed =
-  '{ "auth": "token", "url": "https://a.example/${secret:PATH_KEY}", "headers": { "X": "${secret:TEAM}" } }';
-
 function needsKey(over: Partial<World> = {}): World {
   const error = "The server did not accept this token (HTTP status 401).";
   return world([connector("k", { name: "K", status: "needs_secret", action: "set_secret", error })], {
-    entries: { k: keyed },
+    secrets: {
+      k: [
+        { name: null, set: true, withheld: false },
+        { name: "PATH_KEY", set: false, withheld: false },
+        { name: "TEAM", set: false, withheld: true },
+      ],
+    },
     ...over,
   });
 }
@@ -240,6 +243,7 @@ test("a key goes out once and never stands in the window again", async () => {
   await open(needsKey(), "#/connectors/k");
   expect(text()).toContain("HTTP status 401");
   expect(text()).toContain("Kept in this computer’s keychain");
+  expect(text()).toContain("was entered for another address");
   const fields = [...document.querySelectorAll<HTMLInputElement>("form input")];
   expect(fields.map((field) => [field.type, field.value])).toEqual(Array(3).fill(["password", ""]));
   await write(fields[0]!, "token-1 ");
@@ -262,6 +266,9 @@ test("a key that is not kept stays in its field with the reason", async () => {
 
 test("keys are replaced and removed under settings, the last after a question", async () => {
   await open(needsKey(), "#/connectors/k/settings");
+  expect(() => button("Remove PATH_KEY")).toThrow();
+  button("Set PATH_KEY").click();
+  await settle();
   button("Replace TEAM").click();
   await settle();
   await write(query("input[aria-label=TEAM]"), "new");
@@ -293,15 +300,6 @@ test("a locked keychain is explained, looked at again, and left for memory only 
   expect(present.snapshot.keychain.kept_in).toBe("memory");
   expect(text()).not.toContain("Your keychain is locked");
   expect(focused()).toBeTruthy();
-});
-
-test("only secrets that an entry may hold are asked for, each once", () => {
-  expect(
-    secretsOf(
-      '{ "auth": "token", "args": ["${secret:A}", "x${secret:A}${secret:B}"], "env": { "E": "${secret:C}" }, "oauth": { "clientSecret": "${secret:D}" }, "description": "${secret:NOT}" }',
-    ),
-  ).toEqual({ token: true, names: ["A", "B", "C", "D"] });
-  expect(secretsOf("{")).toEqual({ token: false, names: [] });
 });
 
 test.each([

@@ -77,6 +77,7 @@ export function world(connectors: ConnectorView[], over: Partial<World> = {}): W
     },
     tools: {},
     entries: {},
+    secrets: {},
     rejected: [],
     log: [],
     opening: { reason: "asked", route: null },

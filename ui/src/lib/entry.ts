@@ -81,27 +81,6 @@ export function commandLine(parts: readonly string[]): string {
   return parts.map((part) => (/^[\w@%+=:,./~-]+$/.test(part) ? part : JSON.stringify(part))).join(" ");
 }
 
-/** What an entry wants kept secret: the token that `"auth": "token"` sends, and secrets by name, in their order. */
-export type Secrets = { token: boolean; names: string[] };
-
-/** Where an entry may name secrets, as in `${secret:NAME}`. */
-export function secretsOf(text: string): Secrets {
-  if (entryProblem(text)) return { token: false, names: [] };
-  const entry = readJson(text, true) as Record<string, unknown>;
-  const oauth = recordOf(entry["oauth"]);
-  const places = [
-    entry["url"],
-    ...(Array.isArray(entry["args"]) ? entry["args"] : []),
-    ...Object.values(recordOf(entry["env"])),
-    ...Object.values(recordOf(entry["headers"])),
-    oauth["clientSecret"],
-    oauth["privateKey"],
-  ];
-  const texts = places.filter((place) => typeof place === "string");
-  const names = texts.flatMap((place) => [...place.matchAll(/\$\{secret:([^}]+)\}/g)].map((found) => found[1] ?? ""));
-  return { token: entry["auth"] === "token", names: [...new Set(names)] };
-}
-
 /** The entry's strict text with these members of its `oauth` set and everything else as it was. */
 export function withOAuth(text: string, members: Record<string, string | boolean>): string {
   const before = recordOf((readJson(text, true) as Record<string, unknown>)["oauth"]);

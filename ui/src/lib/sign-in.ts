@@ -1,5 +1,5 @@
 /** A sign-in, a keychain and a question in words. Pure. */
-import type { KeptIn, KeychainState, SignInOutcome, SignInView } from "./bridge";
+import type { KeptIn, KeychainState, SecretView, SignInOutcome, SignInView } from "./bridge";
 import * as m from "./messages";
 
 /** A browser that has not come back after this many milliseconds may have shown an error. */
@@ -39,6 +39,18 @@ export function keptWords(keptIn: KeptIn): string {
       return m.kept_in_file();
     case "memory":
       return m.kept_in_memory();
+  }
+}
+
+export function secretWords({ set, withheld }: SecretView): string {
+  if (withheld) return m.key_is_withheld();
+  switch (set) {
+    case true:
+      return m.key_is_set();
+    case false:
+      return m.key_is_not_set();
+    case null:
+      return m.key_is_unknown();
   }
 }
 
