@@ -27,6 +27,8 @@ impl Authority {
     /// When it does not start.
     pub fn start(folder: &Path, name: &str, options: &[(&str, &str)]) -> Self {
         let record = folder.join(format!("{name}.record"));
+        // One of the same name may have been here before.
+        let _ = std::fs::remove_file(&record);
         let mut child = Command::new(program::fake_authority())
             .arg("--record")
             .arg(&record)

@@ -115,8 +115,9 @@ async fn server_metadata(fetch: &Fetch, places: &[Url]) -> Result<Option<ServerM
     first(fetch, places).await
 }
 
-/// The first document that is there. A place that says "no", or shows a page instead, is passed over; that nothing was
-/// found is believed only where every place could be asked.
+/// The first document that is there. A place that says "no", or shows a page instead, is passed over; one that may not be
+/// contacted ends the search, because only a hostile server names it; that nothing was found is believed only where every
+/// place could be asked.
 async fn first<T: serde::de::DeserializeOwned>(fetch: &Fetch, places: &[Url]) -> Result<Option<T>, SignInError> {
     let mut trouble = None;
     for at in places {
@@ -127,7 +128,8 @@ async fn first<T: serde::de::DeserializeOwned>(fetch: &Fetch, places: &[Url]) ->
                     return Ok(Some(document));
                 }
             }
-            Err(error) => trouble = trouble.or(Some(error)),
+            Err(error @ FetchError::Forbidden(_)) => return Err(error.into()),
+            Err(error @ (FetchError::Unreachable(_) | FetchError::TooMuch(_))) => trouble = trouble.or(Some(error)),
         }
     }
     trouble.map_or(Ok(None), |error| Err(error.into()))

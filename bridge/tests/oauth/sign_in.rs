@@ -1,0 +1,481 @@
+//! Signing in at servers that behave, and at those that behave as older ones do.
+
+use crate::room::{MINUTE, Room, asked, call, challenge_of, id, parameter, target, target_with};
+use neuron_bridge::{
+    config::{ClientAuth, Grant},
+    oauth::{Ask, AuthFault, Callback, SignInError, Signed, WhySignIn},
+    snapshot::{RedirectKind, SignInOutcome, SignInStage},
+};
+use secrecy::ExposeSecret;
+
+const LOOPBACK: &str = "http://127.0.0.1:7771/mcp/oauth/callback";
+const DEEP_LINK: &str = "neuron-connect://oauth/callback";
+
+#[test]
+fn a_sign_in_gives_a_token_that_the_server_takes() {
+    let room = Room::new();
+    let authority = room.authority(&[("scopes", "read"), ("authority-scopes", "read offline_access")]);
+    let target = target("x", &authority);
+    assert!(matches!(room.signed(&target), Signed::Nothing));
+
+    let begun = room.begin(target.clone(), asked(&authority)).unwrap();
+    assert_eq!(parameter(&begun.auth_url, "resource"), Some(authority.url()));
+    assert_eq!(
+        parameter(&begun.auth_url, "code_challenge_method").as_deref(),
+        Some("S256")
+    );
+    assert_eq!(
+        parameter(&begun.auth_url, "scope").as_deref(),
+        Some("read offline_access")
+    );
+    assert_eq!(parameter(&begun.auth_url, "redirect_uri").as_deref(), Some(LOOPBACK));
+    let view = room.view("x").unwrap();
+    assert_eq!(view.access_goes_to, format!("127.0.0.1:{}", authority.port));
+    let SignInStage::Waiting {
+        url,
+        redirect,
+        other_way,
+        ..
+    } = view.stage
+    else {
+        panic!("{:?}", view.stage)
+    };
+    assert_eq!(
+        (url.as_str(), redirect, other_way),
+        (begun.auth_url.as_str(), RedirectKind::Loopback, None)
+    );
+
+    let finished = room.come_back(&authority.follow(begun.auth_url.as_str()));
+    assert_eq!(
+        (finished.outcome, finished.server),
+        (SignInOutcome::SignedIn, Some(id("x")))
+    );
+    assert_eq!(room.stage("x"), None);
+    let bearer = room.bearer(&target);
+    let token = room.token(&bearer).unwrap();
+    assert_eq!(call(&authority, Some(&token), "echo").status, 200);
+    assert_eq!(bearer.scopes(), ["read", "offline_access"]);
+    let registration = &authority.requests_to("/register")[0]["body"];
+    assert_eq!(registration["application_type"], "native");
+    assert_eq!(authority.requests_to("/token")[0]["body"]["resource"], authority.url());
+}
+
+#[test]
+fn metadata_is_found_wherever_servers_have_it() {
+    let room = Room::new();
+    for options in [
+        &[("prm", "root")][..],
+        &[("challenge", "relative")],
+        &[("challenge", "bare")],
+        &[("challenge", "absent")],
+        &[("challenge", "odd")],
+        &[("issuer-path", "/tenant")],
+        &[("issuer-path", "/tenant"), ("metadata", "appended")],
+        &[("issuer-path", "/tenant"), ("metadata", "root")],
+        &[("issuer-path", "/tenant"), ("metadata", "oidc")],
+        &[("issuer-path", "/tenant"), ("metadata", "oidc-appended")],
+        &[("metadata", "oidc")],
+        &[("prm", "none")],
+        &[("prm", "none"), ("metadata", "oidc")],
+    ] {
+        let authority = room.authority(options);
+        let finished = room.sign_in(&authority, &target("x", &authority));
+        assert_eq!(
+            finished.outcome,
+            SignInOutcome::SignedIn,
+            "{options:?}: {}",
+            finished.message
+        );
+        room.runtime.block_on(room.sign_ins.forget(&id("x"))).unwrap();
+    }
+}
+
+#[test]
+fn a_server_of_the_first_specification_is_its_own_authority_at_the_usual_places() {
+    let room = Room::new();
+    let authority = room.authority(&[("prm", "none"), ("metadata", "none"), ("iss", "absent")]);
+    let strict = room.begin(target("x", &authority), asked(&authority)).unwrap_err();
+    assert!(matches!(strict, SignInError::NoPkce { .. }), "{strict:?}");
+    let lenient = target_with("x", &authority, |oauth| oauth.settings.allow_missing_pkce = true);
+    assert_eq!(room.sign_in(&authority, &lenient).outcome, SignInOutcome::SignedIn);
+}
+
+#[test]
+fn a_server_with_a_problem_of_its_own_is_no_server_without_a_sign_in() {
+    let room = Room::new();
+    for options in [
+        &[("prm", "broken"), ("challenge", "bare")][..],
+        &[("metadata", "broken")],
+    ] {
+        let authority = room.authority(options);
+        let error = room.begin(target("x", &authority), asked(&authority)).unwrap_err();
+        assert!(matches!(error, SignInError::Unavailable(_)), "{options:?}: {error:?}");
+        assert!(authority.requests_to("/register").is_empty());
+    }
+}
+
+#[test]
+fn clients_prove_who_they_are_as_they_were_registered() {
+    let room = Room::new();
+    for (supported, returned) in [
+        ("none", ""),
+        ("client_secret_basic", ""),
+        ("client_secret_post", ""),
+        ("none client_secret_basic", "client_secret_post"),
+    ] {
+        let authority = room.authority(&[("auth-methods", supported), ("method-returned", returned)]);
+        let target = target("x", &authority);
+        let finished = room.sign_in(&authority, &target);
+        assert_eq!(
+            finished.outcome,
+            SignInOutcome::SignedIn,
+            "{supported}: {}",
+            finished.message
+        );
+        room.pass(120 * MINUTE);
+        assert!(room.token(&room.bearer(&target)).is_ok(), "{supported}");
+        room.runtime.block_on(room.sign_ins.forget(&id("x"))).unwrap();
+    }
+}
+
+#[test]
+fn the_entrys_own_client_needs_its_issuer_and_is_never_registered() {
+    let room = Room::new();
+    let options = [
+        ("registration", "null"),
+        ("client-id", "mine"),
+        ("client-secret", "s3cret"),
+        ("auth-methods", "client_secret_post"),
+    ];
+    let authority = room.authority(&options);
+    let entry = |issuer: Option<String>| {
+        target_with("x", &authority, |oauth| {
+            oauth.settings.client_id = Some("mine".to_owned());
+            oauth.client_secret = Some("s3cret".to_owned().into());
+            oauth.settings.issuer = issuer;
+        })
+    };
+    let without = room.begin(entry(None), asked(&authority)).unwrap_err();
+    assert_eq!(
+        without,
+        SignInError::NeedsIssuer {
+            issuer: authority.base()
+        }
+    );
+    let wrong = room
+        .begin(entry(Some("https://auth.example.com".to_owned())), asked(&authority))
+        .unwrap_err();
+    assert!(matches!(wrong, SignInError::OtherIssuer { .. }), "{wrong:?}");
+    let right = entry(Some(authority.base()));
+    assert_eq!(room.sign_in(&authority, &right).outcome, SignInOutcome::SignedIn);
+    assert!(authority.requests_to("/register").is_empty());
+}
+
+#[test]
+fn without_registration_the_person_is_told_what_to_register() {
+    let room = Room::new();
+    for registration in ["absent", "null", "refused"] {
+        let authority = room.authority(&[("registration", registration)]);
+        let error = room.begin(target("x", &authority), asked(&authority)).unwrap_err();
+        let told = SignInError::NeedsClient {
+            issuer: authority.base(),
+            redirect_uri: LOOPBACK.to_owned(),
+        };
+        assert_eq!(error, told, "{registration}");
+        assert!(matches!(room.stage("x"), Some(SignInStage::NeedsClient { .. })));
+    }
+}
+
+#[test]
+fn a_metadata_document_stands_for_a_registration() {
+    let room = Room::new();
+    let authority = room.authority(&[("metadata-documents", "true")]);
+    let document = "https://neuron.example/client.json";
+    let target = target_with("x", &authority, |oauth| {
+        oauth.settings.client_metadata_url = Some(document.parse().unwrap());
+    });
+    let begun = room.begin(target, asked(&authority)).unwrap();
+    assert_eq!(parameter(&begun.auth_url, "client_id").as_deref(), Some(document));
+    let finished = room.come_back(&authority.follow(begun.auth_url.as_str()));
+    assert_eq!(finished.outcome, SignInOutcome::SignedIn, "{}", finished.message);
+    assert!(authority.requests_to("/register").is_empty());
+}
+
+#[test]
+fn a_link_is_the_way_back_where_the_server_takes_it() {
+    let room = Room::new();
+    room.sign_ins.set_deep_links(true);
+    for (registration, way) in [
+        ("open", DEEP_LINK),
+        ("refuses-scheme", LOOPBACK),
+        ("drops-scheme", LOOPBACK),
+    ] {
+        let authority = room.authority(&[("registration", registration)]);
+        let target = target("x", &authority);
+        let begun = room.begin(target, asked(&authority)).unwrap();
+        assert_eq!(
+            parameter(&begun.auth_url, "redirect_uri").as_deref(),
+            Some(way),
+            "{registration}"
+        );
+        let finished = room.come_back(&authority.follow(begun.auth_url.as_str()));
+        assert_eq!(
+            finished.outcome,
+            SignInOutcome::SignedIn,
+            "{registration}: {}",
+            finished.message
+        );
+        room.runtime.block_on(room.sign_ins.forget(&id("x"))).unwrap();
+    }
+}
+
+#[test]
+fn the_other_way_is_taken_at_a_click_and_remembered() {
+    let mut room = Room::new();
+    room.sign_ins.set_deep_links(true);
+    let authority = room.authority(&[("authorize", "refuses-scheme")]);
+    let target = target("x", &authority);
+    let begun = room.begin(target.clone(), asked(&authority)).unwrap();
+    assert_eq!(authority.open(begun.auth_url.as_str()).status, 400);
+    let Some(SignInStage::Waiting { other_way, .. }) = room.stage("x") else {
+        panic!("it waits")
+    };
+    assert_eq!(other_way, Some(RedirectKind::Loopback));
+    let ask = Ask {
+        redirect: other_way,
+        ..asked(&authority)
+    };
+    let begun = room.begin(target.clone(), ask).unwrap();
+    let finished = room.come_back(&authority.follow(begun.auth_url.as_str()));
+    assert_eq!(finished.outcome, SignInOutcome::SignedIn, "{}", finished.message);
+    let next = |room: &Room| {
+        let begun = room.begin(target.clone(), asked(&authority)).unwrap();
+        parameter(&begun.auth_url, "redirect_uri").unwrap()
+    };
+    assert_eq!(next(&room), LOOPBACK);
+    room.restart();
+    room.sign_ins.set_deep_links(true);
+    assert_eq!(next(&room), LOOPBACK);
+}
+
+#[test]
+fn another_port_is_registered_anew_and_no_port_is_said_before_anybody_is_asked() {
+    let room = Room::new();
+    let authority = room.authority(&[]);
+    let target = target("x", &authority);
+    assert_eq!(room.sign_in(&authority, &target).outcome, SignInOutcome::SignedIn);
+    assert_eq!(room.sign_in(&authority, &target).outcome, SignInOutcome::SignedIn);
+    assert_eq!(authority.count("registered"), 1);
+    room.listen_at(7772);
+    assert_eq!(room.sign_in(&authority, &target).outcome, SignInOutcome::SignedIn);
+    assert_eq!(authority.count("registered"), 2);
+
+    room.listen_at(0);
+    let ask = asked(&authority);
+    let before = authority.requests().len();
+    let error = room.begin(target, ask).unwrap_err();
+    assert!(matches!(error, SignInError::CallbackUnavailable(_)), "{error:?}");
+    assert_eq!(authority.requests().len(), before);
+}
+
+#[test]
+fn more_scopes_are_asked_for_with_those_that_were_allowed() {
+    let room = Room::new();
+    let authority = room.authority(&[("scopes", "read"), ("step-up", "write")]);
+    let target = target("x", &authority);
+    room.sign_in(&authority, &target);
+    let token = room.token(&room.bearer(&target)).unwrap();
+    let refused = call(&authority, Some(&token), "write");
+    assert_eq!(refused.status, 403);
+    let ask = Ask {
+        challenge: Some(challenge_of(&refused)),
+        ..Ask::default()
+    };
+    let begun = room.begin(target.clone(), ask).unwrap();
+    assert_eq!(parameter(&begun.auth_url, "scope").as_deref(), Some("read write"));
+    room.come_back(&authority.follow(begun.auth_url.as_str()));
+    let token = room.token(&room.bearer(&target)).unwrap();
+    assert_eq!(call(&authority, Some(&token), "write").status, 200);
+}
+
+#[test]
+fn a_server_that_is_never_content_is_not_asked_a_fourth_time() {
+    let room = Room::new();
+    let authority = room.authority(&[("scopes", "read"), ("step-up", "endless")]);
+    let target = target("x", &authority);
+    room.sign_in(&authority, &target);
+    let ask = || {
+        let token = room.token(&room.bearer(&target)).unwrap();
+        Ask {
+            challenge: Some(challenge_of(&call(&authority, Some(&token), "write"))),
+            ..Ask::default()
+        }
+    };
+    for _ in 0..2 {
+        let begun = room.begin(target.clone(), ask()).unwrap();
+        room.come_back(&authority.follow(begun.auth_url.as_str()));
+    }
+    assert_eq!(room.begin(target.clone(), ask()).unwrap_err(), SignInError::TooMany);
+    assert_eq!(authority.count("authorized"), 3);
+}
+
+#[test]
+fn a_connector_signs_in_by_itself_with_its_clients_key() {
+    let room = Room::new();
+    let options = [
+        ("client-id", "mine"),
+        ("client-secret", "s3cret"),
+        ("auth-methods", "client_secret_basic"),
+        ("scopes-supported", "read"),
+    ];
+    let authority = room.authority(&options);
+    let target = target_with("x", &authority, |oauth| {
+        oauth.settings.grant = Grant::ClientCredentials;
+        oauth.settings.client_id = Some("mine".to_owned());
+        oauth.client_secret = Some("s3cret".to_owned().into());
+    });
+    let bearer = room.bearer(&target);
+    let token = room.token(&bearer).unwrap();
+    assert_eq!(call(&authority, Some(&token), "echo").status, 200);
+    room.pass(120 * MINUTE);
+    assert!(room.token(&bearer).is_ok());
+    assert_eq!(authority.count("issued"), 2);
+    assert_eq!(
+        room.begin(target, asked(&authority)).unwrap_err(),
+        SignInError::NobodySignsIn
+    );
+}
+
+#[test]
+fn a_connector_signs_in_by_itself_with_a_private_key() {
+    let room = Room::new();
+    let authority = room.authority(&[("client-id", "mine"), ("auth-methods", "private_key_jwt")]);
+    let target = target_with("x", &authority, |oauth| {
+        oauth.settings.grant = Grant::ClientCredentials;
+        oauth.settings.client_id = Some("mine".to_owned());
+        oauth.settings.client_auth = ClientAuth::PrivateKeyJwt;
+        oauth.settings.algorithm = Some("ES256".to_owned());
+        oauth.private_key = Some(KEY.to_owned().into());
+    });
+    let token = room.token(&room.bearer(&target)).unwrap();
+    assert_eq!(call(&authority, Some(&token), "echo").status, 200);
+    let form = &authority.requests_to("/token")[0]["body"];
+    assert_eq!(
+        form["client_assertion_type"],
+        "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+    );
+    assert_eq!(form["client_assertion"].as_str().unwrap().split('.').count(), 3);
+}
+
+/// Made for this test; it opens nothing.
+const KEY: &str = "-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgaaLCx6be1Kzoffq2
+pWgm/q5/03TTH0cazb6amtwhItyhRANCAAQKmca3j4N4+gzw1hSoWr7gEk9wQ3Cg
+W33d4L+JAnf/+Or9C30PrARxDA6RBx0eve3XgAvm0ylyBYTpdbHEkWpF
+-----END PRIVATE KEY-----
+";
+
+#[test]
+fn signing_out_forgets_here_and_there_and_stays() {
+    let mut room = Room::new();
+    let authority = room.authority(&[]);
+    let target = target("x", &authority);
+    room.sign_in(&authority, &target);
+    let bearer = room.bearer(&target);
+    room.runtime.block_on(room.sign_ins.sign_out(&id("x"))).unwrap();
+    assert_eq!(authority.revoked().len(), 2);
+    let Err(AuthFault::SignIn(need)) = room.token(&bearer) else {
+        panic!("signed out")
+    };
+    assert_eq!(need.why, WhySignIn::SignedOut);
+    room.restart();
+    let before = authority.requests().len();
+    assert!(matches!(room.signed(&target), Signed::SignedOut));
+    assert_eq!(authority.requests().len(), before);
+    assert_eq!(room.sign_in(&authority, &target).outcome, SignInOutcome::SignedIn);
+    assert_eq!(authority.count("registered"), 2);
+}
+
+#[test]
+fn another_address_gets_nothing_and_the_old_one_is_still_signed_in() {
+    let mut room = Room::new();
+    let authority = room.authority(&[]);
+    let mine = target("x", &authority);
+    room.sign_in(&authority, &mine);
+    let other = room.second_authority(&[]);
+    for _ in 0..2 {
+        assert!(matches!(room.signed(&target("x", &other)), Signed::Nothing));
+        assert!(matches!(room.signed(&mine), Signed::In(_)));
+        room.restart();
+    }
+    let other_issuer = target_with("x", &authority, |oauth| {
+        oauth.settings.issuer = Some("https://auth.example.com".to_owned());
+    });
+    assert!(matches!(room.signed(&other_issuer), Signed::Nothing));
+    assert!(room.token(&room.bearer(&mine)).is_ok());
+    assert!(other.requests().is_empty());
+}
+
+#[test]
+fn a_connector_that_is_removed_leaves_nothing() {
+    let mut room = Room::new();
+    let authority = room.authority(&[]);
+    let target = target("x", &authority);
+    room.sign_in(&authority, &target);
+    let begun = room.begin(target.clone(), asked(&authority)).unwrap();
+    let back = authority.follow(begun.auth_url.as_str());
+    room.runtime.block_on(room.sign_ins.forget(&id("x"))).unwrap();
+    assert_eq!(room.come_back(&back).outcome, SignInOutcome::InvalidState);
+    room.restart();
+    assert!(matches!(room.signed(&target), Signed::Nothing));
+}
+
+#[test]
+fn a_sign_in_goes_on_after_a_restart() {
+    let mut room = Room::new();
+    let authority = room.authority(&[("auth-methods", "client_secret_basic")]);
+    let target = target("x", &authority);
+    let begun = room.begin(target.clone(), asked(&authority)).unwrap();
+    let back = authority.follow(begun.auth_url.as_str());
+    room.restart();
+    let finished = room.come_back(&back);
+    assert_eq!(finished.outcome, SignInOutcome::SignedIn, "{}", finished.message);
+    assert!(room.token(&room.bearer(&target)).is_ok());
+    room.restart();
+    assert_eq!(room.come_back(&back).outcome, SignInOutcome::InvalidState);
+}
+
+#[test]
+fn two_answers_at_once_each_end_their_own_sign_in() {
+    let room = Room::new();
+    let authority = room.authority(&[("token-delay", "50")]);
+    let targets = ["x", "y"].map(|name| target(name, &authority));
+    let backs = targets.clone().map(|target| {
+        let begun = room.begin(target, asked(&authority)).unwrap();
+        Callback::from_pasted(&authority.follow(begun.auth_url.as_str())).unwrap()
+    });
+    let [one, two] = backs;
+    let (one, two) = room
+        .runtime
+        .block_on(async { tokio::join!(room.sign_ins.finish(one), room.sign_ins.finish(two)) });
+    assert_eq!(
+        (one.outcome, two.outcome),
+        (SignInOutcome::SignedIn, SignInOutcome::SignedIn)
+    );
+    let tokens = targets.map(|target| room.token(&room.bearer(&target)).unwrap().expose_secret().to_owned());
+    assert_ne!(tokens[0], tokens[1]);
+}
+
+#[test]
+fn a_sign_in_that_was_given_up_can_begin_again() {
+    let room = Room::new();
+    let authority = room.authority(&[]);
+    let target = target("x", &authority);
+    let begun = room.begin(target.clone(), asked(&authority)).unwrap();
+    assert!(room.runtime.block_on(room.sign_ins.cancel(&id("x"))));
+    assert_eq!(room.stage("x"), None);
+    let back = authority.follow(begun.auth_url.as_str());
+    assert_eq!(room.come_back(&back).outcome, SignInOutcome::InvalidState);
+    assert!(!room.runtime.block_on(room.sign_ins.cancel(&id("x"))));
+    assert_eq!(room.sign_in(&authority, &target).outcome, SignInOutcome::SignedIn);
+}
