@@ -1,6 +1,6 @@
 //! The token that a connector sends, and its renewal.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use secrecy::SecretString;
 use tokio::sync::OwnedMutexGuard;
@@ -15,14 +15,11 @@ use super::{
     record::{Access, ClientOrigin, Endpoints, Grant},
     register,
     scopes::{self, Wishes},
-    slot::{Held, Kept, Reason, Slot, Turn},
+    slot::{Held, Kept, Reason, Slot, TURN_WAIT, Turn},
     target::Target,
     token::{TokenEndpoint, TokenError, Tokens},
 };
 use crate::{config, secrets::Account};
-
-/// Until whoever renews a connector's token is done.
-const LOCK_WAIT: Duration = Duration::from_secs(15);
 
 /// Whether a connector is signed in.
 #[derive(Debug, Clone)]
@@ -100,7 +97,7 @@ impl Bearer {
     /// server may have used the old token up.
     async fn renew(&self, why: Why) -> Result<SecretString, AuthFault> {
         let seen = self.slot.attempts();
-        let turn = tokio::time::timeout(LOCK_WAIT, self.slot.turn.clone().lock_owned()).await;
+        let turn = tokio::time::timeout(TURN_WAIT, self.slot.turn.clone().lock_owned()).await;
         let turn = turn.map_err(|_elapsed| AuthFault::Unavailable("renewing its sign-in takes too long".to_owned()))?;
         let renewal = Renewal {
             core: self.core.clone(),

@@ -1,6 +1,6 @@
 //! The way from a browser's answer to a token that is kept.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use secrecy::SecretString;
 use url::Url;
@@ -11,7 +11,7 @@ use super::{
     callback::{Answer, Callback},
     record::{Access, ClientOrigin, Flow, Grant},
     sign_ins::{Finished, Inner},
-    slot::{Held, Kept, Reason},
+    slot::{Held, Kept, Reason, TURN_WAIT},
     target::place,
     token::{TokenEndpoint, TokenError, error_code},
 };
@@ -21,8 +21,6 @@ use crate::{
     snapshot::{SignInOutcome, SignInStage, SignInView},
 };
 
-/// Until whoever renews the connector's token is done.
-const TURN_WAIT: Duration = Duration::from_secs(15);
 /// Most characters of a server's own words.
 const LONGEST_WORDS: usize = 200;
 

@@ -22,7 +22,7 @@ use super::{
     finish,
     flows::Flows,
     record::{Access, Grant},
-    slot::{Held, Kept, Reason},
+    slot::{Held, Kept, Reason, TURN_WAIT},
     target::{Ask, Begun, Target},
     token::{TokenEndpoint, TokenKind},
     ways::Ways,
@@ -39,8 +39,6 @@ const MOST_IN_A_ROW: usize = 3;
 const ROW: u64 = 10 * 60 * 1000;
 /// Until a server has forgotten a token; it is forgotten here whatever it says.
 const REVOKED_WITHIN: Duration = Duration::from_secs(5);
-/// Until whoever renews a token that is to be forgotten is done.
-const TURN_WAIT: Duration = Duration::from_secs(15);
 
 /// The world around the sign-ins.
 pub struct SignInOptions {

@@ -19,6 +19,9 @@ const AHEAD: Duration = Duration::from_secs(60);
 /// when they see a token that is over.
 const LEAST_AHEAD: Duration = Duration::from_secs(2);
 
+/// Until whoever renews the token, or replaces it, is done.
+pub(super) const TURN_WAIT: Duration = Duration::from_secs(15);
+
 #[derive(Default)]
 pub(super) struct Slot {
     /// Held by who renews.
