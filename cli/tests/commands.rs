@@ -469,6 +469,67 @@ fn doctor_is_content_when_all_is_well_and_says_so_when_nothing_runs() {
     assert!(ran.out.contains("No bridge is running"), "{}", ran.out);
 }
 
+/// A sign-in of `docs` that comes to this.
+fn sign_in_that_ends(outcome: &str, message: &str) -> Bridge {
+    let event = |server: &str, outcome: &str| {
+        let event = json!({"type": "sign_in_finished", "server": server, "outcome": outcome, "message": message});
+        format!("event: sign_in_finished\ndata: {event}\n\n")
+    };
+    let events = [event("other", "signed_in"), ":\n\n".into(), event("docs", outcome)].concat();
+    let page = json!({"authUrl": "https://login.example/authorize?state=1"});
+    Bridge::answering(&[
+        ("GET /mcp/events", 200, Value::from(events)),
+        ("POST /mcp/oauth/start", 200, page),
+    ])
+}
+
+#[test]
+fn a_sign_in_shows_the_address_and_ends_as_its_own_event_says() {
+    let bridge = sign_in_that_ends("signed_in", "You are signed in.");
+    let ran = bridge.run(&["sign-in", "docs", "--accept-issuer", "https://login.example"]);
+    ran.ends(0);
+    assert!(
+        ran.out.contains("  https://login.example/authorize?state=1\n"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.ends_with("Signed in to docs.\n"), "{}", ran.out);
+    let (what, body) = bridge.asked().pop().unwrap();
+    assert_eq!(what, "POST /mcp/oauth/start");
+    assert_eq!(body, json!({"id": "docs", "accept_issuer": "https://login.example"}));
+    for outcome in ["denied", "expired", "failed", "cancelled"] {
+        let ran = sign_in_that_ends(outcome, "It came to nothing.").run(&["sign-in", "docs"]);
+        ran.ends(1);
+        assert!(ran.err.contains("It came to nothing."), "{outcome}: {}", ran.err);
+    }
+}
+
+#[test]
+fn an_issuer_that_needs_a_tick_is_ticked_with_an_option() {
+    let refusal = json!({"ok": false, "code": "needs_review", "error": "You would sign in at https://x.example."});
+    let bridge = Bridge::answering(&[
+        ("GET /mcp/events", 200, Value::from("")),
+        ("POST /mcp/oauth/start", 409, refusal),
+    ]);
+    let ran = bridge.run(&["sign-in", "docs"]);
+    ran.ends(4);
+    assert!(
+        ran.err.contains("https://x.example") && ran.err.contains("sign-in docs --accept-issuer"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn signing_out_says_so() {
+    let answer = json!({"ok": true, "signedOut": true});
+    let bridge = Bridge::answering(&[("POST /mcp/oauth/sign-out", 200, answer)]);
+    let ran = bridge.run(&["sign-out", "docs"]);
+    ran.ends(0);
+    assert_eq!(ran.out, "Signed out of docs.\n");
+    assert_eq!(bridge.asked()[0].1, json!({"id": "docs"}));
+}
+
 #[test]
 fn completions_are_printed_for_a_shell() {
     let home = tempfile::tempdir().unwrap();

@@ -157,7 +157,7 @@ impl Owner {
             None => {
                 // The sign-in that waits is of what was there before.
                 if let (Some(_), Ok(id)) = (&running, ConnectorId::parse(&key)) {
-                    self.stopping.spawn(sign_in::give_up(self.world.clone(), id));
+                    self.stopping.spawn(sign_in::give_up(self.inner.clone(), id));
                 }
                 None
             }

@@ -47,17 +47,7 @@ impl BridgeHandle {
     /// `unknown_server`.
     pub async fn cancel_sign_in(&self, id: ConnectorId) -> Result<(), ApiError> {
         self.view_of(&id)?;
-        let inner = self.inner.clone();
-        to_its_end(async move {
-            if inner.world.sign_ins.cancel(&id).await {
-                inner.events.publish(Event::SignInFinished {
-                    server: Some(id),
-                    outcome: SignInOutcome::Cancelled,
-                    message: "The sign-in was given up here.".to_owned(),
-                });
-            }
-        })
-        .await
+        to_its_end(give_up(self.inner.clone(), id)).await
     }
 
     /// Takes what a browser brought back. After signing in, the connector connects.
@@ -132,9 +122,15 @@ pub(super) async fn forget(world: Arc<World>, id: ConnectorId) {
     }
 }
 
-/// Gives up a connector's sign-in that waits.
-pub(super) async fn give_up(world: Arc<World>, id: ConnectorId) {
-    world.sign_ins.cancel(&id).await;
+/// Gives up a connector's sign-in that waits or failed, and tells of it.
+pub(super) async fn give_up(inner: Arc<Inner>, id: ConnectorId) {
+    if inner.world.sign_ins.cancel(&id).await {
+        inner.events.publish(Event::SignInFinished {
+            server: Some(id),
+            outcome: SignInOutcome::Cancelled,
+            message: "The sign-in was given up here.".to_owned(),
+        });
+    }
 }
 
 /// Goes on also when nobody waits any more.
@@ -210,4 +206,68 @@ async fn sign_out(world: &World, door: &Door) -> Result<(), ApiError> {
         return Err(refusal);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id() -> ConnectorId {
+        ConnectorId::parse("a").unwrap()
+    }
+
+    fn config(entry: Option<&str>) -> Config {
+        let entry = entry.map(|entry| format!("\"a\": {entry}")).unwrap_or_default();
+        crate::config::parse(format!("{{\"servers\": {{{entry}}}}}").as_bytes()).unwrap()
+    }
+
+    const HERE: &str = r#"{"url": "https://a.example/mcp"}"#;
+
+    #[test]
+    fn a_sign_in_ends_with_the_address_that_it_is_for_and_with_nothing_less() {
+        let entry = serde_json::Map::new;
+        let replace = || Edit::Replace(id(), entry());
+        for (edit, before, after, ends) in [
+            (replace(), Some(HERE), Some(r#"{"url": "https://b.example/mcp"}"#), true),
+            (
+                replace(),
+                Some(HERE),
+                Some(r#"{"url": "https://a.example/mcp?x=1"}"#),
+                true,
+            ),
+            (replace(), Some(HERE), Some(r#"{"command": "x"}"#), true),
+            (
+                replace(),
+                Some(HERE),
+                Some(r#"{"url": "https://a.example/mcp", "auth": "token"}"#),
+                true,
+            ),
+            (
+                replace(),
+                Some(HERE),
+                Some(r#"{"url": "HTTPS://A.example:443/mcp", "name": "A"}"#),
+                false,
+            ),
+            (
+                replace(),
+                Some(HERE),
+                Some(r#"{"url": "https://a.example/mcp", "headers": {"X-Team": "b"}}"#),
+                false,
+            ),
+            (replace(), Some(r#"{"command": "x"}"#), Some(HERE), false),
+            (Edit::Remove(id()), Some(HERE), None, true),
+            (Edit::Remove(id()), Some(r#"{"command": "x"}"#), None, false),
+            (Edit::Add(id(), entry()), None, Some(HERE), true),
+            (Edit::Add(id(), entry()), None, Some(r#"{"command": "x"}"#), false),
+            (
+                Edit::Enabled(id(), false),
+                Some(HERE),
+                Some(r#"{"url": "https://a.example/mcp", "enabled": false}"#),
+                false,
+            ),
+        ] {
+            let ended = ends_with(&edit, &config(before), &config(after));
+            assert_eq!(ended, ends.then(id), "{before:?} → {after:?}");
+        }
+    }
 }

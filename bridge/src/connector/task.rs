@@ -174,7 +174,6 @@ impl Task {
                 self.drop_attempt().await;
                 self.earlier = self.shared.session_name().or(self.earlier.take());
                 self.close_session().await;
-                self.running_out.shutdown().await;
                 if self.stop.is_cancelled() {
                     return;
                 }

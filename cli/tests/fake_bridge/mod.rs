@@ -66,7 +66,8 @@ impl Bridge {
                     ),
                 };
                 record.lock().unwrap().push((question, body));
-                let answer = answer.to_string();
+                // A text is sent as it is, such as a stream of events.
+                let answer = answer.as_str().map_or_else(|| answer.to_string(), ToOwned::to_owned);
                 let head = format!("HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: ");
                 write!(stream.unwrap(), "{head}{}\r\n\r\n{answer}", answer.len()).unwrap();
             }
