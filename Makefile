@@ -61,7 +61,7 @@ run: ready ## build and start the app; without a display, neuron-connectd
 
 .PHONY: test
 test: setup ## every check and test
-	$(MAKE) --no-print-directory SETUP=skip test-ui lint test-rust test-desktop
+	$(MAKE) --no-print-directory SETUP=skip test-ui lint test-rust conformance test-desktop
 
 .PHONY: test-ui
 test-ui: ready ## check, test and build the window's files

@@ -43,10 +43,23 @@ pub(crate) fn print_row(scenario: &Scenario, outcome: &Outcome) {
     }
 }
 
-/// What did not pass in full, what is not built, and the sum; fails unless everything passed.
-pub(crate) fn print_end(plan: &Plan, outcomes: &[(&Scenario, Outcome)]) -> ExitCode {
-    for (name, why) in plan.not_built {
-        println!("– {:<10}  {name:<44} not built: {why}", "extension");
+/// How much was run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Whole,
+    /// What was asked for; says nothing of the rest.
+    Part,
+}
+
+/// What did not pass in full, what is not built, and the sum; fails unless everything that was to be run passed.
+pub(crate) fn print_end(plan: &Plan, extent: Extent, outcomes: &[(&Scenario, Outcome)]) -> ExitCode {
+    match extent {
+        Extent::Whole => {
+            for (name, why) in plan.not_built {
+                println!("– {:<10}  {name:<44} not built: {why}", "extension");
+            }
+        }
+        Extent::Part => println!("only a part was run"),
     }
     for (scenario, outcome) in outcomes.iter().filter(|(_, outcome)| !outcome.is_passed()) {
         println!("\n--- {} ---\n{}", scenario.name, outcome.story);
@@ -62,8 +75,11 @@ pub(crate) fn print_end(plan: &Plan, outcomes: &[(&Scenario, Outcome)]) -> ExitC
         .collect();
     sums.push(format!("extensions {}/{}", passed(&Group::Extension), plan.extensions));
     println!("{}", sums.join(" · "));
-    let is_whole = outcomes.len() == plan.scenarios.len();
-    match is_whole && outcomes.iter().all(|(_, outcome)| outcome.is_passed()) {
+    let were_run = match extent {
+        Extent::Whole => outcomes.len() == plan.scenarios.len(),
+        Extent::Part => !outcomes.is_empty(),
+    };
+    match were_run && outcomes.iter().all(|(_, outcome)| outcome.is_passed()) {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }

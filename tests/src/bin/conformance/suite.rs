@@ -23,7 +23,7 @@ use crate::{
     api::API_FILE,
     drive,
     plan::{self, Expected, Scenario},
-    report::{self, Outcome},
+    report::{self, Extent, Outcome},
 };
 
 /// How long the suite waits for its command; the driver ends before.
@@ -59,7 +59,11 @@ pub(crate) fn run(only: &[&str]) -> ExitCode {
         eprintln!("{}", bridge.log());
     }
     bridge.terminate();
-    report::print_end(&plan, &outcomes)
+    let extent = match only {
+        [] => Extent::Whole,
+        _ => Extent::Part,
+    };
+    report::print_end(&plan, extent, &outcomes)
 }
 
 struct Suite {
