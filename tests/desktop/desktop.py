@@ -20,8 +20,20 @@ QUIT_DEADLINE = 10.0
 FILES = {"name": "Files", "command": "neuron-connectd", "args": ["files", "~/neuron-connectd-sandbox"]}
 
 
+# A session bus that starts nothing by itself.
+BARE_BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><policy context="default">
+  <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
+</policy></busconfig>
+"""
+
+
 class Desktop:
-    """Use as a context manager. Everything it starts ends with it."""
+    """Use as a context manager. Everything it starts ends with it. A bare one has no keyring that starts when asked."""
+
+    def __init__(self, bare=False):
+        self._bare = bare
 
     def __enter__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="neuron-desktop-"))
@@ -46,8 +58,11 @@ class Desktop:
                 lambda fd: ["Xvfb", "-displayfd", str(fd), "-screen", "0", "1280x800x24", "-nolisten", "tcp", "-noreset"]
             )
             self.env["DISPLAY"] = f":{display}"
+            config = self.folder / "bus.conf"
+            config.write_text(BARE_BUS)
+            kind = f"--config-file={config}" if self._bare else "--session"
             self.env["DBUS_SESSION_BUS_ADDRESS"] = self._first_line(
-                lambda fd: ["dbus-daemon", "--session", "--nofork", "--nopidfile", f"--print-address={fd}",
+                lambda fd: ["dbus-daemon", kind, "--nofork", "--nopidfile", f"--print-address={fd}",
                             f"--address=unix:dir={runtime}"]
             )
         except BaseException:
@@ -94,9 +109,60 @@ class Desktop:
         """What the person's file says at this moment."""
         return json.loads(self.config_file.read_text())
 
-    def app(self, programs=PROGRAMS):
+    def app(self, *arguments, programs=PROGRAMS):
         """Starts the app that lies in this folder; use as a context manager."""
-        return App(self, programs)
+        return App(self, arguments, programs)
+
+    def start_again(self, *arguments):
+        """Starts the app a second time, as a desktop does for a link; it has handed over by then."""
+        with self.app(*arguments) as second:
+            assert second.has_ended() == 0, second.log()
+
+    def unlock_keyring(self):
+        """Starts the keyring of this desktop, unlocked."""
+        self._keyring(["--unlock"], b"test")
+
+    def lock_keyring(self):
+        """Locks the keyring, so that it waits for its password."""
+        script = (
+            "import gi; gi.require_version('Gio', '2.0'); from gi.repository import Gio, GLib;"
+            "bus = Gio.bus_get_sync(Gio.BusType.SESSION);"
+            "bus.call_sync('org.freedesktop.secrets', '/org/freedesktop/secrets', 'org.freedesktop.Secret.Service',"
+            "'Lock', GLib.Variant('(ao)', (['/org/freedesktop/secrets/collection/login'],)), None, 0, 10000, None)"
+        )
+        subprocess.run(["/usr/bin/python3", "-c", script], env=self.env, check=True, timeout=20)
+
+    def _keyring(self, arguments, password):
+        # Without a display it never asks: nobody could answer here.
+        env = {name: value for name, value in self.env.items() if name != "DISPLAY"}
+        log = open(self.folder / "keyring.log", "wb")
+        process = subprocess.Popen(
+            ["gnome-keyring-daemon", "--foreground", "--components=secrets", *arguments], env=env,
+            stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self.home,
+        )
+        log.close()
+        process.stdin.write(password)
+        process.stdin.close()
+        self._helpers.append(process)
+        until("the keyring answers", lambda: self.secrets() is not None)
+
+    def secrets(self):
+        """What this app keeps in the keyring, account to value; none while no keyring answers."""
+        found = subprocess.run(
+            ["secret-tool", "search", "--all", "--unlock", "service", "ai.neuron.connect"], env=self.env,
+            capture_output=True, text=True, timeout=20,
+        )
+        # It writes the values to one stream and the attributes to the other.
+        if "not provided" in found.stderr or "Cannot" in found.stderr:
+            return None
+        values = [line[len("secret = "):] for line in found.stdout.splitlines() if line.startswith("secret = ")]
+        lines = (found.stderr + found.stdout).splitlines()
+        accounts = [line.split(" = ", 1)[1] for line in lines if line.startswith("attribute.username = ")]
+        return dict(zip(accounts, values, strict=True))
+
+    def browser(self):
+        """Puts a browser on this desktop that only writes down what it was asked to open."""
+        return Browser(self)
 
     def helper(self, command, **more_env):
         """Starts a program that lives as long as this desktop."""
@@ -134,14 +200,15 @@ class Desktop:
 class App:
     """The tray app in a desktop."""
 
-    def __init__(self, desktop, programs):
+    def __init__(self, desktop, arguments, programs):
         self.desktop = desktop
+        self._arguments = arguments
         self._programs = programs
 
     def __enter__(self):
         self._log = open(self.desktop.folder / "app.log", "ab")
         self.process = subprocess.Popen(
-            [self._programs / "neuron-connect"], env=self.desktop.env, stdin=subprocess.DEVNULL, stdout=self._log,
+            [self._programs / "neuron-connect", *self._arguments], env=self.desktop.env, stdin=subprocess.DEVNULL, stdout=self._log,
             stderr=self._log, cwd=self.desktop.home, start_new_session=True,
         )
         return self
@@ -187,6 +254,28 @@ class App:
         """As [`waiting.until`], with the app's log in the failure."""
         report = lambda: f"the app's log:\n{self.log()}"
         return until(what, condition, report=report) if deadline is None else until(what, condition, deadline, report)
+
+
+class Browser:
+    """Stands in for `xdg-open`, the first thing that opens a page on a desktop."""
+
+    def __init__(self, desktop):
+        folder = desktop.folder / "browser"
+        folder.mkdir()
+        self._record = folder / "opened"
+        handler = folder / "xdg-open"
+        # One write, so that a reader never sees half a line.
+        handler.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >> "{self._record}"\n')
+        handler.chmod(0o755)
+        desktop.env["PATH"] = f"{folder}:{desktop.env['PATH']}"
+
+    def opened(self):
+        """Every address so far."""
+        return self._record.read_text().splitlines() if self._record.exists() else []
+
+    def page(self, number=1):
+        """Waits for this page and returns its address."""
+        return until(f"page {number} in the browser", lambda: self.opened()[number - 1:number])[0]
 
 
 def descendants(root):

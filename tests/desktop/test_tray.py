@@ -105,7 +105,7 @@ class Tray(unittest.TestCase):
         alone = self.desktop.folder / "alone"
         alone.mkdir()
         shutil.copy(PROGRAMS / "neuron-connect", alone)
-        with self.desktop.app(alone) as app:
+        with self.desktop.app(programs=alone) as app:
             self.desktop.close_window(app.window())
             self.assertEqual(app.has_ended(), 1)
             self.assertIn("neuron-connectd is missing", app.log())

@@ -177,6 +177,10 @@ class Element:
     def text(self):
         return self._webview._command("GET", f"/element/{self._reference}/text")
 
+    def value(self):
+        """What the field holds."""
+        return self._webview._command("GET", f"/element/{self._reference}/property/value")
+
     def attribute(self, name):
         return self._webview._command("GET", f"/element/{self._reference}/attribute/{name}")
 

@@ -1,0 +1,101 @@
+"""Questions of upstreams on the built app: a card, an answer by clicking, and a page that opens by a click alone."""
+
+import sys
+import unittest
+from pathlib import Path
+
+from desktop import PROGRAMS, Desktop
+from notifications import Notifications
+from tray_host import TrayHost
+from waiting import until
+from webview import Webview
+
+ASKING = Path(__file__).with_name("asking_server.py")
+
+
+class Questions(unittest.TestCase):
+    def setUp(self):
+        self.desktop = self.enterContext(Desktop())
+        self.browser = self.desktop.browser()
+        self.desktop.save({"pg": {"name": "Postgres", "command": sys.executable, "args": [str(ASKING)]}})
+
+    def ask(self, what):
+        window = self.enterContext(Webview(self.desktop))
+        window.go_to(f"#/connectors/pg/tools/{what}")
+        window.button("Try it").click()
+        window.sees("Postgres asks, not Neuron Connect")
+        return window
+
+    def awake(self, window, name):
+        """The button once it may be pressed."""
+        button = window.button(name)
+        until(f"“{name}” is awake", lambda: button.attribute("aria-disabled") == "false")
+        return button
+
+    def test_a_form_is_filled_and_sent_by_clicking(self):
+        window = self.ask("form")
+        window.sees("Which <b>table</b> do you mean?")
+        self.assertEqual(window.field("Table").value(), "users")
+        window.field("At most").type("7")
+        self.awake(window, "Send").click()
+        window.sees('you said {"action": "accept"')
+        window.sees('"limit": 7')
+        window.sees('"table": "users"')
+        self.assertNotIn("asks, not Neuron Connect", window.text())
+
+    def test_no_is_an_answer_too(self):
+        window = self.ask("form")
+        self.awake(window, "Decline").click()
+        window.sees('you said {"action": "decline"')
+
+    def test_a_page_opens_by_a_click_alone(self):
+        window = self.ask("page")
+        window.sees("https://xn--pple-43d.example/confirm?session=1")
+        window.sees("letters that can look like others")
+        self.assertEqual(self.browser.opened(), [])
+        self.awake(window, "Open this page").click()
+        self.assertEqual(self.browser.page(), "https://xn--pple-43d.example/confirm?session=1")
+        self.awake(window, "Done").click()
+        window.sees('you said {"action": "accept"')
+
+    def test_the_page_cannot_name_an_address_itself(self):
+        window = self.ask("form")
+        window.run(
+            """
+            const invoke = window.__TAURI_INTERNALS__.invoke;
+            window.refused = [];
+            for (const [name, given] of [["open_approval_url", { id: "https://evil.example/" }],
+                                         ["open_approval_url", { id: "x", url: "https://evil.example/" }],
+                                         ["open_sign_in_again", { id: "https://evil.example/" }],
+                                         ["plugin:opener|open_url", { url: "https://evil.example/" }]])
+              invoke(name, given).then(() => {}, () => window.refused.push(name));
+            """
+        )
+        until("four refusals", lambda: len(window.run("return window.refused")) == 4)
+        self.assertEqual(self.browser.opened(), [])
+
+    def test_a_question_to_somebody_who_does_not_look_is_told_without_its_words(self):
+        told = self.enterContext(Notifications(self.desktop.bus_address))
+        tray = self.enterContext(TrayHost(self.desktop.bus_address))
+        app = self.enterContext(self.desktop.app())
+        tray.line("Postgres ·")
+        self.desktop.helper([PROGRAMS / "neuron-connectd", "call", "mcp__pg__form"])
+        app.until("the notification", lambda: told.shown)
+        self.assertEqual((told.shown, told.actions), (["Neuron Connect: Postgres asks you something."], []))
+        self.assertEqual(self.browser.opened(), [])
+        tray.line("Pending approvals (1)")
+
+    def test_the_tray_leads_to_what_waits(self):
+        window = self.enterContext(Webview(self.desktop))
+        tray = self.enterContext(TrayHost(self.desktop.bus_address))
+        window.go_to("#/settings")
+        self.desktop.helper([PROGRAMS / "neuron-connectd", "call", "mcp__pg__form"])
+        window.sees("Postgres asks you something")
+        tray.line("Pending approvals").click()
+        window.sees("What waits for your answer is here.")
+        self.awake(window, "Decline").click()
+        window.sees("Nothing waits for you.")
+
+
+if __name__ == "__main__":
+    unittest.main()
