@@ -27,8 +27,9 @@ pub(crate) fn tell(app: &AppHandle) {
             if desktop::is_looked_at(&app) {
                 continue;
             }
-            desktop::call_for(&app, &banner.route);
+            let app = app.clone();
             desk = tauri::async_runtime::spawn_blocking(move || {
+                desktop::call_for(&app, &banner.route);
                 desk.show(&banner.text);
                 desk
             })

@@ -85,6 +85,13 @@ class Questions(unittest.TestCase):
         self.assertEqual(self.browser.opened(), [])
         tray.line("Pending approvals (1)")
 
+    def test_without_a_tray_a_question_brings_the_window_back(self):
+        app = self.enterContext(self.desktop.app())
+        self.desktop.close_window(app.window())
+        app.until("the window is gone", lambda: not self.desktop.windows())
+        self.desktop.helper([PROGRAMS / "neuron-connectd", "call", "mcp__pg__form"])
+        app.window()
+
     def test_the_tray_leads_to_what_waits(self):
         window = self.enterContext(Webview(self.desktop))
         tray = self.enterContext(TrayHost(self.desktop.bus_address))
