@@ -121,7 +121,7 @@ struct Renewal {
     slot: Arc<Slot>,
     target: Target,
     why: Why,
-    /// Attempts that had been made before this one queued.
+    /// Attempts that had ended before this one queued.
     seen: u64,
 }
 
@@ -175,12 +175,13 @@ impl Renewal {
                 return self.still_good().ok_or_else(|| self.sign_in(why));
             }
         };
-        self.slot.count_attempt();
         let result = match means {
             Means::Refresh(grant, refresh) => self.refresh(*grant, &refresh).await,
             Means::Own(grant) => self.own(grant).await,
         };
         turn.fault = result.as_ref().err().cloned();
+        // At its end, so that whoever queued while it went on shares what it came to.
+        self.slot.count_attempt();
         result
     }
 

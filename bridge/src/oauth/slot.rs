@@ -128,7 +128,7 @@ impl Slot {
         }
     }
 
-    /// How many renewals were tried.
+    /// How many renewals have ended.
     pub(super) fn attempts(&self) -> u64 {
         self.attempts.load(Ordering::Acquire)
     }
