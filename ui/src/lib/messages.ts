@@ -222,8 +222,8 @@ export const kept_in_file = (): string => "Kept in Neuron Connect’s encrypted 
 export const kept_in_memory = (): string => "Kept in memory until you quit Neuron Connect, then forgotten.";
 export const keys_title = (): string => "Keys";
 export const keys_text = (): string => "A key that is set is never shown. You can put another in its place or remove it.";
-export const key_is_set = (): string => "set";
-export const key_is_not_set = (): string => "not set";
+export const key_is_set = (): string => "is set";
+export const key_is_not_set = (): string => "is not set";
 export const key_is_unknown = (): string => "the keychain does not say whether it is set";
 export const key_is_withheld = (): string => "was entered for another address or command, and is kept from this one; enter it again to use it here";
 export const key_set = (): string => "Set";
