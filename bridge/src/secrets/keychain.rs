@@ -25,7 +25,7 @@ use super::{
     parts, record,
     system::{Alive, System, Watching, ask_person},
     vault::{Memory, Vault},
-    workers::{Full, MakeVault, Workers},
+    workers::{Full, Lease, MakeVault, Workers},
 };
 use crate::{
     ids::ConnectorId,
@@ -261,10 +261,10 @@ impl Keychain {
     pub fn entries_are(&self, present: HashSet<ConnectorId>, now: u64) {
         let inner = Arc::downgrade(&self.inner);
         // A full queue is no harm: the next change says it again.
-        let _ = self.inner.workers.submit(Box::new(move |vault, _| {
+        let _ = self.inner.workers.submit(Box::new(move |vault, lease| {
             let Some(inner) = inner.upgrade() else { return };
             if inner.chores.look_for_missing(&present, now) {
-                inner.note(inner.chores.settle_all(vault).as_ref().err());
+                inner.note(Some(lease), inner.chores.settle_all(vault).as_ref().err());
             }
         }));
     }
@@ -302,9 +302,9 @@ impl Keychain {
         self.inner.chores.add(id, chore, names);
         let (inner, id) = (Arc::downgrade(&self.inner), id.clone());
         // Where the queue is full it waits for the next call about the connector.
-        let _ = self.inner.workers.submit(Box::new(move |vault, _| {
+        let _ = self.inner.workers.submit(Box::new(move |vault, lease| {
             if let Some(inner) = inner.upgrade() {
-                inner.note(inner.chores.settle(vault, &id).as_ref().err());
+                inner.note(Some(lease), inner.chores.settle(vault, &id).as_ref().err());
             }
         }));
     }
@@ -345,9 +345,7 @@ impl Keychain {
         let job = inner.workers.submit(Box::new(move |vault, lease| {
             let Some(inner) = weak.upgrade() else { return };
             let outcome = work(&inner, vault);
-            if lease.holds() {
-                inner.note(outcome.as_ref().err());
-            }
+            inner.note(Some(lease), outcome.as_ref().err());
             // Whoever asked may have left.
             let _ = reply.send(outcome);
         }));
@@ -359,7 +357,7 @@ impl Keychain {
             Ok(Err(_ended)) => Err(KeychainFault::Refused("its thread ended".to_owned())),
             Err(_late) => {
                 if inner.workers.leave_behind(inner.times.answer) {
-                    inner.note(Some(&KeychainFault::Slow));
+                    inner.note(None, Some(&KeychainFault::Slow));
                 }
                 Err(KeychainFault::Slow)
             }
@@ -375,19 +373,23 @@ impl Inner {
         }
     }
 
-    /// Publishes how the keychain answered.
-    fn note(self: &Arc<Self>, fault: Option<&KeychainFault>) {
-        if fault == Some(&KeychainFault::Slow) {
+    /// Publishes how the keychain answered, unless it answered a thread that was left behind, or is another one by now.
+    fn note(self: &Arc<Self>, lease: Option<&Lease>, fault: Option<&KeychainFault>) {
+        let counts = || lease.is_none_or(Lease::holds);
+        if fault == Some(&KeychainFault::Slow) && counts() {
             *self.hung_at() = Some(Instant::now());
             let inner = Arc::downgrade(self);
-            let look = move |vault: &mut dyn Vault, _: &_| {
+            let look = move |vault: &mut dyn Vault, lease: &Lease| {
                 if let Some(inner) = inner.upgrade() {
-                    inner.check(vault);
+                    inner.check(vault, lease);
                 }
             };
             self.workers.submit_later(self.times.rest, Box::new(look));
         }
         let became_ready = self.view.send_if_modified(|view| {
+            if !counts() {
+                return false;
+            }
             let next = KeychainView {
                 kept_in: view.kept_in,
                 state: fault.map_or(KeychainState::Ready, KeychainFault::state),
@@ -400,16 +402,16 @@ impl Inner {
         if became_ready && fault.is_none() && !self.chores.is_empty() {
             let inner = Arc::downgrade(self);
             // Where the queue is full they wait for the next call about their connector.
-            let _ = self.workers.submit(Box::new(move |vault, _| {
+            let _ = self.workers.submit(Box::new(move |vault, lease| {
                 if let Some(inner) = inner.upgrade() {
-                    inner.note(inner.chores.settle_all(vault).as_ref().err());
+                    inner.note(Some(lease), inner.chores.settle_all(vault).as_ref().err());
                 }
             }));
         }
     }
 
-    fn check(self: &Arc<Self>, vault: &mut dyn Vault) {
-        self.note(vault.check().as_ref().err());
+    fn check(self: &Arc<Self>, vault: &mut dyn Vault, lease: &Lease) {
+        self.note(Some(lease), vault.check().as_ref().err());
     }
 
     fn check_soon(self: &Arc<Self>) {
@@ -417,10 +419,10 @@ impl Inner {
             return;
         }
         let inner = Arc::downgrade(self);
-        let queued = self.workers.submit(Box::new(move |vault, _| {
+        let queued = self.workers.submit(Box::new(move |vault, lease| {
             if let Some(inner) = inner.upgrade() {
                 inner.check_queued.store(false, Ordering::Release);
-                inner.check(vault);
+                inner.check(vault, lease);
             }
         }));
         if queued.is_err() {

@@ -4,7 +4,10 @@
 use std::{
     collections::VecDeque,
     io,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -49,16 +52,17 @@ struct State {
     over: bool,
 }
 
-/// Says whether a thread is still the one that works.
+/// Says whether a thread is still the one that works, and on the vault that counts.
 pub(super) struct Lease {
     shared: Arc<Shared>,
     thread: u64,
+    vault: AtomicU64,
 }
 
 impl Lease {
     pub(super) fn holds(&self) -> bool {
         let state = self.shared.lock();
-        state.current == self.thread && !state.over
+        state.current == self.thread && state.vault == self.vault.load(Ordering::Relaxed) && !state.over
     }
 }
 
@@ -123,12 +127,15 @@ impl Workers {
         true
     }
 
-    /// Every later call goes to another vault.
+    /// Every later call goes to another vault, and does not wait for one that is under way.
     pub(super) fn change(&self, make: MakeVault) {
-        let mut state = self.shared.lock();
-        state.make = make;
-        state.vault += 1;
-        state.later = None;
+        {
+            let mut state = self.shared.lock();
+            state.make = make;
+            state.vault += 1;
+            state.later = None;
+        }
+        self.leave_behind(Duration::ZERO);
     }
 }
 
@@ -182,6 +189,7 @@ fn spawn(shared: &Arc<Shared>, thread: u64) -> io::Result<()> {
     let lease = Lease {
         shared: shared.clone(),
         thread,
+        vault: AtomicU64::new(0),
     };
     let named = std::thread::Builder::new().name("keychain".to_owned());
     named.spawn(move || run(&lease)).map(drop)
@@ -190,6 +198,7 @@ fn spawn(shared: &Arc<Shared>, thread: u64) -> io::Result<()> {
 fn run(lease: &Lease) {
     let mut opened: Option<(u64, Box<dyn Vault>)> = None;
     while let Some((job, vault)) = lease.shared.next(lease.thread) {
+        lease.vault.store(vault, Ordering::Relaxed);
         let opened = match opened.take_if(|(of, _)| *of != vault) {
             Some(_) | None => opened.get_or_insert_with(|| (vault, (lease.shared.lock().make)())),
         };

@@ -305,3 +305,24 @@ async fn memory_forgets_by_choice_and_leaves_the_keychain_as_it_is() {
     assert_eq!(value(&keychain, &token("a")).await, None);
     assert_eq!(desk.accounts(), Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn a_choice_of_memory_waits_for_no_call_that_hangs_and_no_late_answer_undoes_it() {
+    let Case { desk, keychain, .. } = case(TIMES);
+    let release = desk.hangs_at("a");
+    let asking = tokio::spawn({
+        let keychain = keychain.clone();
+        async move { keychain.read(&token("a")).await }
+    });
+    while !desk.state().hangs.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    keychain.keep_until_quit();
+    keychain.write(&token("b"), secret("x")).await.unwrap();
+    desk.answers(Some(KeychainFault::Absent));
+    drop(release);
+    assert_eq!(asking.await.unwrap().unwrap_err(), KeychainFault::Absent);
+    assert_eq!(value(&keychain, &token("b")).await.as_deref(), Some("x"));
+    let view = keychain.state().borrow().clone();
+    assert_eq!((view.kept_in, view.state), (KeptIn::Memory, KeychainState::Ready));
+}
