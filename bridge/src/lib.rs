@@ -15,6 +15,7 @@ pub mod home;
 pub mod http;
 pub mod ids;
 pub mod oauth;
+pub mod program_log;
 mod reach;
 pub mod secrets;
 pub mod settings;

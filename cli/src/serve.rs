@@ -1,10 +1,11 @@
 //! `serve`: the bridge in the foreground, and the signals that steer it.
 
-use std::{io::IsTerminal as _, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 use neuron_bridge::{
     bridge::{BridgeHandle, BridgeOptions, Caller},
     home::Home,
+    program_log,
     secrets::{FileKey, KeepSecrets},
 };
 use tokio::{
@@ -12,10 +13,6 @@ use tokio::{
     sync::mpsc,
 };
 use tracing::{info, warn};
-use tracing_subscriber::{
-    EnvFilter, Layer as _, filter::FilterExt as _, filter::filter_fn, layer::SubscriberExt as _,
-    util::SubscriberInitExt as _,
-};
 
 use crate::{
     args::{Secrets, ServeArgs},
@@ -27,7 +24,7 @@ const SHUTDOWN: Duration = Duration::from_secs(5);
 
 /// Runs until it is told to stop.
 pub(crate) async fn run(home: &Path, args: &ServeArgs) -> Result<(), Failure> {
-    log_to_stderr();
+    program_log::to_stderr();
     let orders = orders().map_err(|e| Failure::failed(format!("The system's signals cannot be received: {e}.")))?;
     let bridge = start(home, args).await?;
     supervise(&bridge, orders).await;
@@ -145,19 +142,6 @@ fn orders() -> std::io::Result<mpsc::Receiver<Order>> {
         });
     }
     Ok(orders)
-}
-
-fn log_to_stderr() {
-    let chosen = EnvFilter::try_from_env("NEURON_LOG").unwrap_or_else(|_| EnvFilter::new("info,rmcp=off"));
-    // Below info the SDK logs whole messages, and its sign-in module codes and tokens.
-    let no_secrets =
-        filter_fn(|m| !(m.target().starts_with("rmcp") && *m.level() > tracing_subscriber::filter::LevelFilter::INFO));
-    let layer = tracing_subscriber::fmt::layer()
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
-        .with_filter(chosen.and(no_secrets));
-    // A second subscriber can only be there in a test.
-    let _ = tracing_subscriber::registry().with(layer).try_init();
 }
 
 #[cfg(test)]

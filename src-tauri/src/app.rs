@@ -3,7 +3,6 @@
 use std::{
     collections::hash_map::DefaultHasher,
     hash::{Hash, Hasher},
-    io::IsTerminal,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::atomic::{AtomicBool, Ordering},
@@ -13,10 +12,10 @@ use std::{
 use neuron_bridge::{
     bridge::{BridgeHandle, BridgeOptions, Caller},
     home::Home,
+    program_log,
     secrets::KeepSecrets,
 };
 use tauri::{AppHandle, Manager, RunEvent, WindowEvent, Wry, plugin::TauriPlugin};
-use tracing_subscriber::EnvFilter;
 
 #[cfg(target_os = "linux")]
 use crate::scheme;
@@ -43,11 +42,7 @@ pub(crate) struct Shell {
 /// # Errors
 /// A sentence for the person, when there is no display, no home, or the bridge cannot start.
 pub(crate) fn run() -> Result<ExitCode, String> {
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::try_from_env("NEURON_LOG").unwrap_or_else(|_| EnvFilter::new("info,rmcp=off")))
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
+    program_log::to_stderr();
     desktop::need_display()?;
     let home = Home::locate(None).map_err(|e| e.to_string())?;
     let first_run = !home.config_file().exists() && !home.connect_folder().exists();
