@@ -1,5 +1,6 @@
 """Questions of upstreams on the built app: a card, an answer by clicking, and a page that opens by a click alone."""
 
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -25,6 +26,13 @@ class Questions(unittest.TestCase):
         window.button("Try it").click()
         window.sees("Postgres asks, not Neuron Connect")
         return window
+
+    def call_form(self):
+        """An assistant calls the tool, as soon as it is known."""
+        daemon = PROGRAMS / "neuron-connectd"
+        listed = lambda: subprocess.run([daemon, "tools"], env=self.desktop.env, capture_output=True, text=True).stdout
+        until("the tool is known", lambda: "mcp__pg__form" in listed())
+        self.desktop.helper([daemon, "call", "mcp__pg__form"])
 
     def awake(self, window, name):
         """The button once it may be pressed."""
@@ -79,7 +87,7 @@ class Questions(unittest.TestCase):
         tray = self.enterContext(TrayHost(self.desktop.bus_address))
         app = self.enterContext(self.desktop.app())
         tray.line("Postgres ·")
-        self.desktop.helper([PROGRAMS / "neuron-connectd", "call", "mcp__pg__form"])
+        self.call_form()
         app.until("the notification", lambda: told.shown)
         self.assertEqual((told.shown, told.actions), (["Neuron Connect: Postgres asks you something."], []))
         self.assertEqual(self.browser.opened(), [])
@@ -89,14 +97,14 @@ class Questions(unittest.TestCase):
         app = self.enterContext(self.desktop.app())
         self.desktop.close_window(app.window())
         app.until("the window is gone", lambda: not self.desktop.windows())
-        self.desktop.helper([PROGRAMS / "neuron-connectd", "call", "mcp__pg__form"])
+        self.call_form()
         app.window()
 
     def test_the_tray_leads_to_what_waits(self):
         window = self.enterContext(Webview(self.desktop))
         tray = self.enterContext(TrayHost(self.desktop.bus_address))
         window.go_to("#/settings")
-        self.desktop.helper([PROGRAMS / "neuron-connectd", "call", "mcp__pg__form"])
+        self.call_form()
         window.sees("Postgres asks you something")
         tray.line("Pending approvals").click()
         window.sees("What waits for your answer is here.")

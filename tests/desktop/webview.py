@@ -56,6 +56,8 @@ class Webview:
                 self._command("DELETE", "")
             except (Failed, OSError):
                 pass  # The app may have quit already, and its session with it.
+            # Another start before that would hand over to an app that is on its way out.
+            until("the app has ended", lambda: "neuron-connect" not in self.app_processes().values())
 
     def run(self, script, *arguments):
         """Runs JavaScript as a function body in the page and gives back what it returns."""
