@@ -153,8 +153,12 @@ there and paste the address where that browser ended (it shows an error page).")
     /// Sign out of a connector's server, and forget what it gave
     #[command(after_help = "Example:\n  neuron-connectd sign-out docs")]
     SignOut(ConnectorArg),
+
     /// Set or forget a connector's token or one of its named secrets
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Example:\n  neuron-connectd secret set docs X_KEY\n\nNothing shows a secret once it is set."
+    )]
     Secret(SecretCommand),
 
     /// Show what a connector's program wrote to its standard error
