@@ -124,13 +124,10 @@ class Desktop:
 
     def lock_keyring(self):
         """Locks the keyring, so that it waits for its password."""
-        script = (
-            "import gi; gi.require_version('Gio', '2.0'); from gi.repository import Gio, GLib;"
-            "bus = Gio.bus_get_sync(Gio.BusType.SESSION);"
-            "bus.call_sync('org.freedesktop.secrets', '/org/freedesktop/secrets', 'org.freedesktop.Secret.Service',"
-            "'Lock', GLib.Variant('(ao)', (['/org/freedesktop/secrets/collection/login'],)), None, 0, 10000, None)"
+        self._ask_bus(
+            "'org.freedesktop.secrets', '/org/freedesktop/secrets', 'org.freedesktop.Secret.Service', 'Lock',"
+            "GLib.Variant('(ao)', (['/org/freedesktop/secrets/collection/login'],))"
         )
-        subprocess.run(["/usr/bin/python3", "-c", script], env=self.env, check=True, timeout=20)
 
     def _keyring(self, arguments, password):
         # Without a display it never asks: nobody could answer here.
@@ -144,7 +141,24 @@ class Desktop:
         process.stdin.write(password)
         process.stdin.close()
         self._helpers.append(process)
+        # Whoever asks for a secret before that has the bus start another keyring, which is locked.
+        until("the keyring is on the bus", self._has_keyring)
         until("the keyring answers", lambda: self.secrets() is not None)
+
+    def _has_keyring(self):
+        owner = self._ask_bus(
+            "'org.freedesktop.DBus', '/org/freedesktop/DBus', 'org.freedesktop.DBus', 'NameHasOwner',"
+            "GLib.Variant('(s)', ('org.freedesktop.secrets',))"
+        )
+        return "true" in owner.lower()
+
+    def _ask_bus(self, call):
+        script = (
+            "import gi; gi.require_version('Gio', '2.0'); from gi.repository import Gio, GLib;"
+            f"print(Gio.bus_get_sync(Gio.BusType.SESSION).call_sync({call}, None, 0, 10000, None))"
+        )
+        asked = ["/usr/bin/python3", "-c", script]
+        return subprocess.run(asked, env=self.env, check=True, timeout=20, capture_output=True, text=True).stdout
 
     def secrets(self):
         """What this app keeps in the keyring, account to value; none while no keyring answers."""

@@ -152,16 +152,14 @@ class SignIn(unittest.TestCase):
         self.is_signed_in(window)
 
     def test_an_unsafe_page_is_never_opened(self):
+        authority = self.authority()
+        window = self.window()
         for address in ["javascript:alert(1)", "file:///etc/passwd", "http://169.254.169.254/authorize", "a:$(x)"]:
             with self.subTest(address):
-                authority = self.enterContext(Authority(authorization_endpoint=address))
-                self.desktop.save({"notes": authority.entry})
-                with Webview(self.desktop) as window:
-                    self.begin(window)
-                    until(
-                        "the refusal", lambda: "did not work" in window.text() or "not safe" in window.text(),
-                        report=window.text,
-                    )
+                authority.set(**{"authorization-endpoint": address})
+                self.begin(window)
+                window.sees("sign-in page is not safe to open")
+                window.button("Close").click()
         self.assertEqual(self.browser.opened(), [])
 
     def test_a_refusal_says_so_and_can_be_tried_again(self):
