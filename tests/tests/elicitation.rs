@@ -618,17 +618,29 @@ fn a_walk_in_sees_how_its_own_questions_stand_and_answers_none() {
 }
 
 #[test]
-fn no_more_questions_wait_than_a_person_can_take_and_the_others_are_put_away_at_once() {
-    let (bridge, _) = bridge_in("modern");
+fn no_connector_uses_up_what_a_person_can_be_asked_and_what_is_too_much_is_put_away_at_once() {
+    let bridge = Daemon::serving(
+        Home::new(),
+        [("x", asking("modern").entry()), ("y", asking("modern").entry())],
+    );
+    for id in ["x", "y"] {
+        bridge.wait_for_tool(&format!("mcp__{id}__ask"));
+    }
     std::thread::scope(|scope| {
         let many: Value = (0..7)
             .map(|n| (format!("q{n}"), form()))
             .collect::<serde_json::Map<_, _>>()
             .into();
         let call = call(scope, &bridge, "x", many);
-        let questions = wait_for_questions(&bridge, 5);
-        let sixth = bridge.call("mcp__x__ask", &json!({"questions": {"q": form()}}));
-        assert_eq!(given(&sixth), json!({"q": {"action": "cancel"}}));
+        let questions = wait_for_questions(&bridge, 2);
+        let third = bridge.call("mcp__x__ask", &json!({"questions": {"q": form()}}));
+        assert_eq!(given(&third), json!({"q": {"action": "cancel"}}));
+        // Another connector's question reaches the same caller all the same.
+        let other = self::call(scope, &bridge, "y", json!({"q": form()}));
+        let asked = wait_for_questions(&bridge, 3).remove(2);
+        assert_eq!(asked["server"], "y");
+        answer(&bridge, &asked, json!({"answer": "deny"})).ok();
+        assert_eq!(given(&other.join().unwrap()), json!({"q": {"action": "decline"}}));
         for question in &questions {
             answer(&bridge, question, json!({"answer": "deny"})).ok();
         }
@@ -641,7 +653,31 @@ fn no_more_questions_wait_than_a_person_can_take_and_the_others_are_put_away_at_
                 .filter(|a| a["action"] == action)
                 .count()
         };
-        assert_eq!((count("decline"), count("cancel")), (5, 2), "{given}");
+        assert_eq!((count("decline"), count("cancel")), (2, 5), "{given}");
+    });
+}
+
+#[test]
+fn an_upstream_that_asks_without_a_call_is_heard_twice_and_no_more() {
+    let (bridge, seen) = bridge_in("legacy");
+    let input = json!({"times": 50, "question": form()});
+    assert_eq!(bridge.call_text("mcp__x__nag", &input), "from now on");
+    let mut shown = 0;
+    eventually("an answer to each", SOON, || {
+        for question in waiting(&bridge) {
+            shown += usize::from(answer(&bridge, &question, json!({"answer": "deny"})).status == 200);
+        }
+        let is_answer = |line: &&String| line.contains("\"ask-") && line.contains("\"action\"");
+        (seen.lines().iter().filter(is_answer).count() == 50).then_some(())
+    });
+    // The first may have come while its call was still under way.
+    assert!((2..=3).contains(&shown), "{shown} were shown");
+    // The next call is another matter.
+    std::thread::scope(|scope| {
+        let call = call(scope, &bridge, "x", json!({"q": form()}));
+        let question = wait_for_question(&bridge);
+        answer(&bridge, &question, json!({"answer": "deny"})).ok();
+        assert_eq!(given(&call.join().unwrap()), json!({"q": {"action": "decline"}}));
     });
 }
 

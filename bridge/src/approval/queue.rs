@@ -13,6 +13,8 @@ pub const LONGER: Duration = Duration::from_secs(600);
 
 /// Questions that may wait for one caller, and of one connector.
 pub const MOST_OF_ONE: usize = 5;
+/// Questions of one connector that may wait for one caller: none uses up what a caller has.
+pub const MOST_OF_PAIR: usize = 2;
 /// Questions that may wait in all.
 pub const MOST: usize = 20;
 /// Outcomes that can still be asked for.
@@ -31,6 +33,8 @@ pub(super) struct Item<W> {
 /// More questions wait than a person can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Full {
+    #[error("{MOST_OF_PAIR} of its questions wait for this caller already")]
+    OfPair,
     #[error("{MOST_OF_ONE} of its questions wait already")]
     OfOne,
     #[error("{MOST} questions wait already")]
@@ -61,30 +65,29 @@ impl<W> Default for Queue<W> {
 }
 
 impl<W> Queue<W> {
-    /// Adds a question of `caller` and says until when it waits; the view's `expires_at` is set to match.
-    pub fn ask(&mut self, mut view: ApprovalView, caller: String, waiter: W, now: Instant) -> Result<Instant, Full> {
+    /// Adds a question of `caller`; the view's `expires_at` is set to when it ends.
+    pub fn ask(&mut self, mut view: ApprovalView, caller: String, waiter: W, now: Instant) -> Result<(), Full> {
         if self.waiting.len() >= MOST {
             return Err(Full::InAll);
         }
-        let of_caller = self.waiting.iter().filter(|item| item.caller == caller).count();
-        let of_server = self
-            .waiting
-            .iter()
-            .filter(|item| item.view.server == view.server)
-            .count();
-        if of_caller.max(of_server) >= MOST_OF_ONE {
+        let count = |is_like: &dyn Fn(&Item<W>) -> bool| self.waiting.iter().filter(|item| is_like(item)).count();
+        let is_callers = |item: &Item<W>| item.caller == caller;
+        let is_servers = |item: &Item<W>| item.view.server == view.server;
+        if count(&|item| is_callers(item) && is_servers(item)) >= MOST_OF_PAIR {
+            return Err(Full::OfPair);
+        }
+        if count(&is_callers).max(count(&is_servers)) >= MOST_OF_ONE {
             return Err(Full::OfOne);
         }
         view.expires_at = view.asked_at + millis(ANSWER_WITHIN);
-        let deadline = now + ANSWER_WITHIN;
         self.waiting.push(Item {
             view,
             caller,
             waiter,
             asked: now,
-            deadline,
+            deadline: now + ANSWER_WITHIN,
         });
-        Ok(deadline)
+        Ok(())
     }
 
     /// Those that wait.

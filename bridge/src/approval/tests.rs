@@ -4,7 +4,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    queue::{ANSWER_WITHIN, KEPT, LONGER, MOST, MOST_OF_ONE},
+    queue::{ANSWER_WITHIN, KEPT, LONGER, MOST, MOST_OF_ONE, MOST_OF_PAIR},
     *,
 };
 use crate::snapshot::Elicitation;
@@ -152,6 +152,19 @@ async fn so_many_wait_for_one_caller_of_one_connector_and_in_all() {
     assert_eq!(full("new", "new"), Full::InAll);
     kept.pop();
     kept.push(approvals.ask(asking("new", "new")).unwrap());
+}
+
+#[tokio::test]
+async fn no_connector_uses_up_what_a_caller_may_be_asked() {
+    let approvals = approvals();
+    let mut kept = Vec::new();
+    for _ in 0..MOST_OF_PAIR {
+        kept.push(approvals.ask(asking("greedy", "one")).unwrap());
+    }
+    let more = approvals.ask(asking("greedy", "one")).err();
+    assert!(matches!(more, Some(NotAsked::Full(Full::OfPair))), "{more:?}");
+    kept.push(approvals.ask(asking("calm", "one")).unwrap());
+    kept.push(approvals.ask(asking("greedy", "another")).unwrap());
 }
 
 #[tokio::test]

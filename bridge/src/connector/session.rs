@@ -107,7 +107,9 @@ impl ClientHandler for Handler {
         let info = context.peer.peer_info();
         let era = info.as_ref().map(|info| Era::of(&info.protocol_version));
         let params = request.params.unwrap_or_default();
-        let response = self.desk.asked(era, self.signals.requests.all(), &params);
+        let response = self
+            .desk
+            .asked(era, self.signals.requests.all(), self.signals.requests.begun(), &params);
         tokio::select! {
             response = response => Ok(CustomResult(response.to_json())),
             // The upstream asks no longer.

@@ -20,6 +20,8 @@ impl Wrong {
 
 /// A form's fields, in the order of its schema.
 pub(super) struct Form<'s> {
+    pub(super) title: Option<&'s str>,
+    pub(super) description: Option<&'s str>,
     pub(super) fields: Vec<Field<'s>>,
 }
 
@@ -67,10 +69,17 @@ impl<'s> Form<'s> {
         if schema["type"] != "object" {
             return Err("its schema is none of an object".to_owned());
         }
+        let (title, description) = (schema["title"].as_str(), schema["description"].as_str());
         let properties = match &schema["properties"] {
             Value::Object(properties) => properties,
             // A form without fields asks for a plain yes.
-            Value::Null => return Ok(Self { fields: Vec::new() }),
+            Value::Null => {
+                return Ok(Self {
+                    title,
+                    description,
+                    fields: Vec::new(),
+                });
+            }
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 return Err("its properties are no object".to_owned());
             }
@@ -87,6 +96,8 @@ impl<'s> Form<'s> {
             })
         });
         Ok(Self {
+            title,
+            description,
             fields: fields.collect::<Result<_, String>>()?,
         })
     }

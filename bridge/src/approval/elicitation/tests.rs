@@ -178,6 +178,127 @@ fn a_form_that_asks_for_a_secret_is_not_shown() {
     assert!(matches!(read(&by_message), Err(Unfit::Secret(_))));
 }
 
+fn with_message(message: &str) -> Value {
+    let mut form = form(json!({"value": {"type": "string"}}));
+    form["message"] = message.into();
+    form
+}
+
+#[test]
+fn a_secret_in_ordinary_words_is_asked_for_all_the_same() {
+    for message in [
+        "Paste your GitHub token here",
+        "Your secret please",
+        "Enter the 6 digit code from your authenticator",
+        "Please type the six-digit code shown by your authenticator app",
+        "Bitte geben Sie Ihr Passwort ein",
+        "Entrez votre mot de passe",
+        "Introduce tu contraseña",
+        "Digite sua senha",
+        "Введите пароль",
+        "请输入密码",
+        "パスワードを入力してください",
+        "Enter your p a s s w o r d to go on",
+        "Enter your pass\u{ad}word to go on",
+        "Enter your pass\u{200b}word to go on",
+        "Enter your раѕѕwоrd to go on",
+        "Enter your ｐａｓｓｗｏｒｄ to go on",
+        "Enter your 𝐩𝐚𝐬𝐬𝐰𝐨𝐫𝐝 to go on",
+        "Enter your p@$$w0rd to go on",
+    ] {
+        let told = read(&with_message(message));
+        assert!(matches!(told, Err(Unfit::Secret(_))), "{message}");
+    }
+    for name in [
+        "PAT",
+        "TOTP",
+        "2fa",
+        "mnemonic",
+        "passw0rd",
+        "p a s s w o r d",
+        "p_a_s_s_w_o_r_d",
+        "ｐａｓｓｗｏｒｄ",
+        "раssword",
+        "pass\u{ad}word",
+        "Passwort",
+        "mot de passe",
+        "mot_de_passe",
+        "пароль",
+        "pässword",
+        "authToken",
+        "secret",
+    ] {
+        for property in [
+            json!({name: {"type": "string"}}),
+            json!({"value": {"type": "string", "title": name}}),
+        ] {
+            let told = read(&form(property));
+            assert!(matches!(told, Err(Unfit::Secret(_))), "{name}");
+        }
+    }
+    for member in ["title", "description"] {
+        let mut titled = form(json!({"value": {"type": "string"}}));
+        titled["requestedSchema"][member] = "Enter password".into();
+        assert!(matches!(read(&titled), Err(Unfit::Secret(_))), "{member}");
+    }
+}
+
+/// What to show either way was decided here: a sentence with "password" in it is not shown where something is typed, even
+/// if it asks for an address.
+#[test]
+fn a_harmless_form_is_shown_and_a_sentence_about_a_password_is_not() {
+    for message in [
+        "Where to?",
+        "What is the token count?",
+        "Who is your secret santa?",
+        "Secret santa name",
+        "How many tokens may be spent?",
+        "Enter the token limit for this run",
+        "Enter your key name",
+        "Type the token symbol, such as ETH",
+        "Which column is the primary key?",
+        "Name your dog",
+        "Your name please",
+        "Enter the zip code",
+        "Which country code do you call from?",
+        "Enter the promo code",
+        "Review the code before it is merged",
+        "Give the branch a name",
+        "Which keyboard layout do you use?",
+        "Enter your key points",
+        "What is the passenger's name?",
+        "Enter the passage to translate",
+        "Your opinion on the secretary's report",
+        "Enter the compass direction",
+        "Which spin is it?",
+        "Pick a date for the authentication talk",
+        "Enter the monkey's age",
+        "Wie heißt dein Hund?",
+        "Quel est votre nom ?",
+        "Как вас зовут?",
+        "お名前は？",
+    ] {
+        assert!(read(&with_message(message)).is_ok(), "{message}");
+    }
+    for name in [
+        "token_count",
+        "keyword",
+        "author",
+        "path",
+        "compass",
+        "passenger",
+        "opinion",
+        "spinner",
+        "patient",
+        "monkey",
+        "seedling",
+    ] {
+        assert!(read(&form(json!({name: {"type": "string"}}))).is_ok(), "{name}");
+    }
+    let told = read(&with_message("Password reset e-mail sent to which address?"));
+    assert!(matches!(told, Err(Unfit::Secret(_))));
+}
+
 #[test]
 fn forms_that_only_sound_alike_are_shown() {
     for property in [

@@ -26,6 +26,9 @@ use crate::{
 /// Pages whose completion is waited for at once; more than questions can wait.
 const MOST_PAGES: usize = 32;
 
+/// Questions without a call that may be denied or left alone; until the next call, more are declined unseen.
+const MOST_UNWANTED: usize = 2;
+
 /// One session's way to the person.
 pub struct Desk {
     approvals: Arc<Approvals>,
@@ -36,6 +39,17 @@ pub struct Desk {
     session: OnceLock<Arc<End>>,
     /// By the upstream's id of each.
     pages: Mutex<HashMap<String, CancellationToken>>,
+    uncalled: Mutex<Uncalled>,
+}
+
+/// What the upstream asked while no call was under way.
+#[derive(Debug, Default)]
+struct Uncalled {
+    /// How many calls there had been.
+    calls: u64,
+    waits: bool,
+    unwanted: usize,
+    is_told: bool,
 }
 
 impl fmt::Debug for Desk {
@@ -88,6 +102,7 @@ impl Desk {
             log,
             session: OnceLock::new(),
             pages: Mutex::default(),
+            uncalled: Mutex::default(),
         }
     }
 
@@ -97,9 +112,16 @@ impl Desk {
         let _ = self.session.set(end);
     }
 
-    /// A question that came by itself (revisions up to 2025-11-25), while `calls` are under way. It belongs to the one
-    /// call there is; with several or none it is nobody's, which the owner answers. It ends with the last of them.
-    pub(super) async fn asked(&self, era: Option<Era>, calls: Vec<Arc<UnderWay>>, params: &Value) -> Response {
+    /// A question that came by itself (revisions up to 2025-11-25), while `calls` are under way, of `begun` that there ever
+    /// were. It belongs to the one call there is; with several or none it is nobody's, which the owner answers. It ends with
+    /// the last of them. Without a call one waits at a time, and only as long as the person wants them.
+    pub(super) async fn asked(
+        &self,
+        era: Option<Era>,
+        calls: Vec<Arc<UnderWay>>,
+        begun: u64,
+        params: &Value,
+    ) -> Response {
         let is_unrelated = calls.is_empty() && era == Some(Era::Modern);
         if is_unrelated {
             self.note("it belongs to no request, which the protocol forbids");
@@ -109,6 +131,12 @@ impl Desk {
             self.note("one request asked too often");
             return Response::Cancel;
         }
+        if calls.is_empty() {
+            return match self.turn(begun) {
+                Ok(turn) => turn.take(self.put(Caller::Owner.label().to_owned(), params)).await,
+                Err(response) => response,
+            };
+        }
         let caller = match &calls[..] {
             [only] => only.caller.clone(),
             _ => Caller::Owner.label().to_owned(),
@@ -117,7 +145,7 @@ impl Desk {
         let all_over = future::join_all(calls.iter().map(|call| call.over.cancelled()));
         tokio::select! {
             response = self.put(caller, params) => response,
-            _ = all_over, if !calls.is_empty() => Response::Cancel,
+            _ = all_over => Response::Cancel,
         }
     }
 
@@ -187,6 +215,35 @@ impl Desk {
         Ok(asks)
     }
 
+    /// Lets one question without a call ask, or says how it ends at once. A flood of them is told once.
+    fn turn(&self, begun: u64) -> Result<Turn<'_>, Response> {
+        let mut uncalled = self.uncalled();
+        if uncalled.calls != begun {
+            *uncalled = Uncalled {
+                calls: begun,
+                waits: uncalled.waits,
+                ..Uncalled::default()
+            };
+        }
+        let (response, why) = if uncalled.unwanted >= MOST_UNWANTED {
+            (Response::Decline, "it asks again without being called")
+        } else if uncalled.waits {
+            (Response::Cancel, "another one waits, and no call is under way")
+        } else {
+            uncalled.waits = true;
+            uncalled.unwanted += 1;
+            return Ok(Turn { desk: self });
+        };
+        if !std::mem::replace(&mut uncalled.is_told, true) {
+            self.note(why);
+        }
+        Err(response)
+    }
+
+    fn uncalled(&self) -> MutexGuard<'_, Uncalled> {
+        self.uncalled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn note(&self, why: &str) {
         self.log.line(&format!(
             "[approval] a question of the server was not put to you: {why}"
@@ -209,6 +266,27 @@ impl Desk {
 
     fn pages(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The one question without a call; unwanted unless the person says yes to it.
+struct Turn<'d> {
+    desk: &'d Desk,
+}
+
+impl Turn<'_> {
+    async fn take(self, question: impl Future<Output = Response>) -> Response {
+        let response = question.await;
+        if matches!(response, Response::Accept(_)) {
+            self.desk.uncalled().unwanted = 0;
+        }
+        response
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.desk.uncalled().waits = false;
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -43,6 +43,7 @@ pub(super) struct Requests {
     by_token: Mutex<HashMap<ProgressToken, Arc<UnderWay>>>,
     /// One of them is over.
     over: Notify,
+    begun: AtomicU64,
 }
 
 impl Requests {
@@ -66,6 +67,11 @@ impl Requests {
     /// Those there are, each once.
     pub fn all(&self) -> Vec<Arc<UnderWay>> {
         self.lock().values().cloned().collect()
+    }
+
+    /// How many there have been, each round counted.
+    pub fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
     }
 
     /// The upstream reported a step of one of them.
@@ -103,6 +109,7 @@ impl Mine {
 
     /// Known under the token of the round that was sent now, until what is returned is dropped.
     pub fn listed<'r>(&self, requests: &'r Requests, token: ProgressToken) -> Listed<'r> {
+        requests.begun.fetch_add(1, Ordering::Relaxed);
         requests.lock().insert(token.clone(), self.request.clone());
         Listed { requests, token }
     }

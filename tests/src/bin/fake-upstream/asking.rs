@@ -4,7 +4,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
         mpsc,
     },
@@ -16,9 +16,10 @@ use serde_json::{Map, Value, json, value::RawValue};
 use crate::{
     options::Era,
     protocol::{Call, Reply, Server},
+    stdio::write_line,
 };
 
-pub(crate) const TOOLS: [(&str, &str); 6] = [
+pub(crate) const TOOLS: [(&str, &str); 7] = [
     (
         "ask",
         "Asks the `questions`, each the parameters of an elicitation, and answers what came back",
@@ -33,6 +34,10 @@ pub(crate) const TOOLS: [(&str, &str); 6] = [
         "Modern: wants to be asked again `times` times without any question",
     ),
     ("sample", "Modern: wants what no client offered"),
+    (
+        "nag",
+        "Legacy, over a pipe: from now on asks `times` times without a call, one after the other",
+    ),
     ("echo", "Answers its arguments exactly as they arrived"),
 ];
 
@@ -98,6 +103,16 @@ pub(crate) fn call(server: &Server, call: &Call<'_>, arguments: &Value, send: &m
                 json!({"mode": "url", "message": "Open it first", "url": arguments["url"], "elicitationId": "p1"});
             let error = json!({"code": -32042, "message": "Pages first", "data": {"elicitations": [page]}});
             Reply::Failure(error.to_string())
+        }
+        "nag" => {
+            let (asks, params) = (Arc::clone(&server.asks), arguments["question"].clone());
+            let times = arguments["times"].as_u64().unwrap_or(0);
+            std::thread::spawn(move || {
+                for _ in 0..times {
+                    asks.ask(&params, &mut |question| write_line(&question));
+                }
+            });
+            text("from now on")
         }
         "complete" => {
             let params = json!({"elicitationId": arguments["id"]});

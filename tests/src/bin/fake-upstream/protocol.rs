@@ -1,6 +1,9 @@
 //! JSON-RPC and the parts of MCP that every behaviour shares. Ids and arguments stay text from end to end.
 
-use std::{borrow::Cow, sync::atomic::AtomicBool};
+use std::{
+    borrow::Cow,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
@@ -98,7 +101,7 @@ pub(crate) struct Server {
     pub(crate) record: Record,
     /// True once `grow` has been called.
     pub(crate) grown: AtomicBool,
-    pub(crate) asks: Asks,
+    pub(crate) asks: Arc<Asks>,
     sandboxes: Sandboxes,
 }
 
@@ -110,7 +113,7 @@ impl Server {
             options,
             record,
             grown: AtomicBool::new(false),
-            asks: Asks::default(),
+            asks: Arc::default(),
         }
     }
 

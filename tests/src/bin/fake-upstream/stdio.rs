@@ -217,7 +217,7 @@ fn make_noise() {
     let _ = out.flush();
 }
 
-fn write_line(line: &str) {
+pub(crate) fn write_line(line: &str) {
     let mut out = std::io::stdout().lock();
     let mut whole = String::with_capacity(line.len() + 1);
     whole.push_str(line);
