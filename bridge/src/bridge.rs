@@ -60,7 +60,7 @@ pub enum Caller {
 
 impl Caller {
     /// A word for events and logs.
-    pub fn label(&self) -> &'static str {
+    pub const fn label(&self) -> &'static str {
         match self {
             Self::WalkIn => "walk-in",
             Self::Owner => "owner",
@@ -178,19 +178,19 @@ impl BridgeHandle {
         results::read(&self.inner, caller, result_id, offset, limit).await
     }
 
-    /// One connector with its tools.
+    /// One connector with its tools; for the owner also which of its secrets are set.
     ///
     /// # Errors
     /// `unknown_server`.
-    pub async fn connector(&self, id: String) -> Result<ConnectorDetail, ApiError> {
+    pub async fn connector(&self, caller: Caller, id: String) -> Result<ConnectorDetail, ApiError> {
         let published = self.inner.published.load_full();
         let row = published.rows.iter().find(|row| row.entry.key == id);
         let view = published.snapshot.connectors.iter().find(|view| view.id == id);
         match (row, view) {
             (Some(row), Some(view)) => {
-                let secrets = match &row.live {
-                    Some(live) => self.secrets_of(&live.entry).await,
-                    None => Vec::new(),
+                let secrets = match (caller, &row.live) {
+                    (Caller::Owner, Some(live)) => self.secrets_of(&live.entry).await,
+                    (Caller::Owner, None) | (Caller::WalkIn, _) => Vec::new(),
                 };
                 Ok(publish::detail(row, view.clone(), &published.tools, secrets))
             }

@@ -177,6 +177,19 @@ impl ApiError {
         self
     }
 
+    /// The connector of this name is off.
+    pub fn turned_off(name: &str) -> Self {
+        Self::new(Code::Disabled, format!("{name} is turned off.")).with_action(Some(Action::Enable))
+    }
+
+    /// A fault of this program's own, which its log tells of.
+    pub fn internal() -> Self {
+        Self::new(
+            Code::Internal,
+            "Something went wrong inside Neuron Connect. Please report this with the program's log.",
+        )
+    }
+
     /// Shorthand for a malformed request.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(Code::BadRequest, message)

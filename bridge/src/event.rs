@@ -11,12 +11,10 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 
 use crate::{
+    bridge::Caller,
     ids::{ConnectorId, ExposedName},
     snapshot::{ApprovalState, Notice, SignInOutcome, Status},
 };
-
-/// Events of this caller reach the owner alone.
-const OWNER: &str = "owner";
 
 /// How many past events a resuming reader can still get.
 const KEPT_EVENTS: usize = 1024;
@@ -146,7 +144,7 @@ impl Event {
             | Self::CallFinished { caller, .. }
             | Self::ApprovalRequested { caller, .. }
             | Self::ApprovalResolved { caller, .. } => Some(caller),
-            Self::SignInFinished { .. } => Some(OWNER),
+            Self::SignInFinished { .. } => Some(Caller::Owner.label()),
             Self::ToolsChanged { .. } | Self::ServerStatus { .. } | Self::ConfigError { .. } => None,
         }
     }

@@ -106,7 +106,7 @@ fn opening(window: State<'_, Window>) -> Opening {
 
 #[tauri::command]
 async fn connector(shell: State<'_, Shell>, id: String) -> Answer<ConnectorDetail> {
-    shell.bridge.connector(id).await
+    shell.bridge.connector(Caller::Owner, id).await
 }
 
 /// What a pasted text would add.

@@ -183,6 +183,18 @@ fn a_keyring_that_does_not_answer_holds_up_nobody_else() {
     bridge.wait_for_status("tracker", "needs_secret");
     set_token(&bridge);
     session.freeze_keyring();
+    // While a call to the keyring is held.
+    std::thread::scope(|scope| {
+        let body = json!({"id": "tracker", "secret": "another-token"});
+        let held = scope.spawn(|| bridge.owner_post("/mcp/servers/secret", &body));
+        for path in ["/healthz", "/mcp/tools", "/mcp/servers", "/mcp/servers/tracker"] {
+            bridge.get(path).ok();
+        }
+        bridge.owner_get("/mcp/servers").ok();
+        bridge.call_text("mcp__plain__echo", &json!({}));
+        assert!(!held.is_finished());
+        held.join().unwrap().refused(503, "keychain_unavailable");
+    });
     let bridge = bridge.restart();
     // While the keyring is silent.
     bridge.call_text("mcp__plain__echo", &json!({}));
@@ -196,6 +208,31 @@ fn a_keyring_that_does_not_answer_holds_up_nobody_else() {
         (look_again(&bridge)["state"] == "ready").then_some(())
     });
     bridge.wait_for_status("tracker", "connected");
+    bridge.terminate();
+}
+
+#[test]
+fn without_a_keyring_a_person_who_uses_no_secrets_hears_nothing_of_it() {
+    let session = Session::without_keyring();
+    let home = Home::new();
+    home.write_config(&config_text([("plain", Fake::new("ok").entry())]));
+    let bridge = Daemon::start_in(home, session.setup());
+    bridge.call_text("mcp__plain__echo", &json!({}));
+    let mut added = Fake::new("ok").entry();
+    added["id"] = json!("added");
+    bridge.owner_post("/mcp/servers/add", &added).ok();
+    bridge.call_text("mcp__added__echo", &json!({}));
+    let before = bridge.server("plain").unwrap()["connection"]["generation"].clone();
+    bridge.home.write_config(&config_text([
+        ("plain", Fake::new("ok").member("env", json!({"A": "1"})).entry()),
+        ("added", Fake::new("ok").entry()),
+    ]));
+    eventually("another session of plain", SOON, || {
+        bridge.call_text("mcp__plain__echo", &json!({}));
+        (bridge.server("plain").unwrap()["connection"]["generation"] != before).then_some(())
+    });
+    bridge.owner_post("/mcp/servers/remove", &json!({"id": "added"})).ok();
+    assert_eq!(keychain(&bridge)["state"], "unused");
     bridge.terminate();
 }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     connector::{Door, Step, Tell, Whose},
-    error::{Action, ApiError, Code},
+    error::{ApiError, Code},
     event::Event,
     ids::{ExposedName, ToolName},
     snapshot::CallAnswer,
@@ -104,7 +104,7 @@ fn find(inner: &Inner, name: &str) -> Result<Target, ApiError> {
     };
     let shown = door.shared.name();
     if !door.shared.entry().enabled {
-        return Err(ApiError::new(Code::Disabled, format!("{shown} is turned off.")).with_action(Some(Action::Enable)));
+        return Err(ApiError::turned_off(&shown));
     }
     if hidden {
         return Err(ApiError::new(

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     clock::unix_ms,
     config::{self, Change, Config, EntryKind, Watcher},
-    connector::{Beginning, Door, Earlier, Handle, World},
+    connector::{Access, Beginning, Door, Earlier, Handle, World},
     error::ApiError,
     event::Event,
     ids::ConnectorId,
@@ -151,12 +151,16 @@ impl Owner {
 
     /// Ends what runs under the key, and starts what the configuration now says; a disabled connector only shows itself.
     async fn replace(&mut self, key: String) {
-        let running = self.connectors.shift_remove(&key).map(Handle::leave);
+        let handle = self.connectors.shift_remove(&key);
+        let signs_in = handle
+            .as_ref()
+            .is_some_and(|handle| self.is_signing_in(&handle.shared.entry()));
+        let running = handle.map(Handle::leave);
         let first = match self.forgets.take_if(|id| id.as_str() == key) {
             Some(id) => Some(sign_in::forget(self.world.clone(), id).boxed()),
             None => {
                 // The sign-in that waits is of what was there before.
-                if let (Some(_), Ok(id)) = (&running, ConnectorId::parse(&key)) {
+                if let (true, Ok(id)) = (signs_in, ConnectorId::parse(&key)) {
                     self.stopping.spawn(sign_in::give_up(self.inner.clone(), id));
                 }
                 None
@@ -188,6 +192,12 @@ impl Owner {
                 }
             }
         }
+    }
+
+    /// A sign-in of this entry is prepared, waits or failed.
+    fn is_signing_in(&self, entry: &config::Connector) -> bool {
+        let views = self.world.sign_ins.views();
+        Access::of(entry) == Access::SignIn && views.iter().any(|view| view.server == entry.id)
     }
 
     fn valid(&self, key: &str) -> Option<Arc<config::Connector>> {
@@ -230,7 +240,7 @@ impl Owner {
                 let (Some(from), Some(to)) = (&before, &after) else {
                     return;
                 };
-                let (from, to) = (self.world.binding(from).await, self.world.binding(to).await);
+                let (from, to) = tokio::join!(self.world.binding(from), self.world.binding(to));
                 let names = names_of(&[before, after]);
                 match from.change(&to) {
                     BindingChange::Stays => {}

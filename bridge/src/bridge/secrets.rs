@@ -6,16 +6,17 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::BridgeHandle;
 use crate::{
-    config::{self, Auth, Connector, Launch},
+    config::{self, Connector, Launch},
     connector::Door,
-    error::ApiError,
+    error::{ApiError, Code},
     ids::ConnectorId,
     secrets::{Account, Bound, KeychainFault, SecretName},
     snapshot::{KeychainView, SecretView},
 };
 
-/// Longest secret, in bytes: keys and certificates are a few thousand.
-const LONGEST_SECRET: usize = 64 * 1024;
+/// Longest secret, in bytes: keys and certificates are a few thousand. A request's body (64 KiB) holds one, with its line
+/// breaks and quotation marks escaped.
+const LONGEST_SECRET: usize = 30 * 1024;
 /// A detail does not wait longer than this for the keychain; it then says that nothing is known.
 const SEEN_WITHIN: Duration = Duration::from_millis(500);
 
@@ -24,8 +25,8 @@ impl BridgeHandle {
     /// now, and connects it anew.
     ///
     /// # Errors
-    /// `unknown_server`, `unavailable` for an entry that cannot be used, `bad_request` for a value that cannot be sent,
-    /// `keychain_unavailable`.
+    /// `unknown_server`, `unavailable` for an entry that cannot be used, `bad_request` for a value that cannot be sent or a
+    /// name that the entry does not mention, `too_large`, `keychain_unavailable`.
     pub async fn set_secret(
         &self,
         id: ConnectorId,
@@ -35,10 +36,10 @@ impl BridgeHandle {
         let door = self.door(&id)?;
         let entry = door.shared.entry();
         let value = usable(&entry, name.as_ref(), value)?;
+        mentioned(&entry, name.as_ref())?;
         let world = &self.inner.world;
         let binding = world.binding(&entry).await;
-        let account = account(id, name);
-        // Hidden before anything can tell of it.
+        let account = Account::entered(id, name);
         world.keychain.write_bound(&account, &value, &binding).await?;
         connect_anew(door);
         Ok(())
@@ -50,7 +51,7 @@ impl BridgeHandle {
     /// `unknown_server`, `unavailable` for an entry that cannot be used, `keychain_unavailable`.
     pub async fn forget_secret(&self, id: ConnectorId, name: Option<SecretName>) -> Result<(), ApiError> {
         let door = self.door(&id)?;
-        self.inner.world.keychain.delete(&account(id, name)).await?;
+        self.inner.world.keychain.delete(&Account::entered(id, name)).await?;
         connect_anew(door);
         Ok(())
     }
@@ -77,10 +78,7 @@ impl BridgeHandle {
     /// What an entry names, and whether that is set; never a value. The keychain is asked only where the entry names
     /// something.
     pub(super) async fn secrets_of(&self, entry: &Connector) -> Vec<SecretView> {
-        let names = config::secret_names(entry);
-        let named = names.iter().filter_map(|name| SecretName::parse(name).ok());
-        let token = matches!(&entry.launch, Launch::Http(launch) if launch.auth == Some(Auth::Token));
-        let wanted: Vec<_> = token.then_some(None).into_iter().chain(named.map(Some)).collect();
+        let wanted = wanted(entry);
         if wanted.is_empty() {
             return Vec::new();
         }
@@ -102,26 +100,52 @@ impl BridgeHandle {
         let binding = world.binding(entry).await;
         let mut found = Vec::new();
         for name in wanted {
-            let account = account(entry.id.clone(), name.clone());
+            let account = Account::entered(entry.id.clone(), name.clone());
             found.push(world.keychain.read_bound(&account, &binding).await?);
         }
         Ok(found)
     }
 }
 
-fn account(id: ConnectorId, name: Option<SecretName>) -> Account {
-    match name {
-        Some(name) => Account::Secret(id, name),
-        None => Account::Token(id),
+/// What an entry mentions: its token (`None`), and secrets by name.
+fn wanted(entry: &Connector) -> Vec<Option<SecretName>> {
+    let names = config::secret_names(entry);
+    let named = names.into_iter().filter_map(|name| SecretName::parse(name).ok());
+    let token = config::wants_token(&entry.launch).then_some(None);
+    token.into_iter().chain(named.map(Some)).collect()
+}
+
+/// Whether the entry would ever send it; the sentence says what it does mention.
+fn mentioned(entry: &Connector, name: Option<&SecretName>) -> Result<(), ApiError> {
+    let wanted = wanted(entry);
+    if wanted.iter().any(|wanted| wanted.as_ref() == name) {
+        return Ok(());
     }
+    let is_about = match name {
+        Some(name) => format!("The entry of {} does not mention ${{secret:{name}}}", entry.id),
+        None => format!("The entry of {} does not say \"auth\": \"token\"", entry.id),
+    };
+    let spelled = wanted.iter().map(|wanted| match wanted {
+        Some(name) => format!("${{secret:{name}}}"),
+        None => "a token".to_owned(),
+    });
+    let spelled: Vec<_> = spelled.collect();
+    let mentions = match spelled.is_empty() {
+        true => "it mentions no secret".to_owned(),
+        false => format!("it mentions {}", spelled.join(", ")),
+    };
+    Err(ApiError::bad_request(format!(
+        "{is_about}; {mentions}. Nothing was kept."
+    )))
 }
 
 /// The value as it can be sent, or why it cannot; the sentence says nothing of it.
 fn usable(entry: &Arc<Connector>, name: Option<&SecretName>, value: SecretString) -> Result<SecretString, ApiError> {
     let text = value.expose_secret();
     if text.len() > LONGEST_SECRET {
-        return Err(ApiError::bad_request(
-            "This is too long for a secret: at most 65,536 bytes.",
+        return Err(ApiError::new(
+            Code::TooLarge,
+            format!("This is too long for a secret: at most {} KiB.", LONGEST_SECRET / 1024),
         ));
     }
     if text.trim().is_empty() {

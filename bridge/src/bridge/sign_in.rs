@@ -11,7 +11,7 @@ use super::{BridgeHandle, Inner, person_file::Edit};
 use crate::{
     config::{Config, EntryKind, Launch},
     connector::{self, Access, Cause, Door, World, unavailable},
-    error::{Action, ApiError, Code},
+    error::ApiError,
     event::Event,
     ids::ConnectorId,
     oauth::{Ask, Callback, Finished, SignInNeed, WhySignIn},
@@ -137,18 +137,14 @@ pub(super) async fn give_up(inner: Arc<Inner>, id: ConnectorId) {
 async fn to_its_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T, ApiError> {
     tokio::spawn(work).await.map_err(|error| {
         tracing::error!(%error, "a sign-in ended abnormally");
-        ApiError::new(
-            Code::Internal,
-            "Something went wrong inside Neuron Connect. Please report this with the program's log.",
-        )
+        ApiError::internal()
     })
 }
 
 async fn begin(world: &Arc<World>, door: &Door, ask: SignInAsk) -> Result<String, ApiError> {
     let (entry, name) = (door.shared.entry(), door.shared.name());
     if !entry.enabled {
-        let off = ApiError::new(Code::Disabled, format!("{name} is turned off."));
-        return Err(off.with_action(Some(Action::Enable)));
+        return Err(ApiError::turned_off(&name));
     }
     let nobody = match Access::of(&entry) {
         Access::SignIn => None,

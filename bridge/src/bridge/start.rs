@@ -219,6 +219,7 @@ fn open_world(
     let store = Arc::new(Store::open(home.database())?);
     let places = Places {
         service: home.keychain_service(),
+        home: home.root().to_owned(),
         file: home.secrets_file(),
         store: store.clone(),
     };

@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::{
-    Connector, HttpLaunch, Launch,
+    Auth, Connector, HttpLaunch, Launch,
     reference::{self, Piece},
 };
 
@@ -29,6 +29,14 @@ pub fn secret_names(connector: &Connector) -> Vec<&str> {
         }
     }
     names
+}
+
+/// Whether a token that was entered goes out with every request.
+pub fn wants_token(launch: &Launch) -> bool {
+    match launch {
+        Launch::Http(launch) => launch.auth == Some(Auth::Token),
+        Launch::Stdio(_) => false,
+    }
 }
 
 /// Whether secrets go out with every request itself: in a header, or in the address.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::episode;
 use crate::{
     error::{Action, ApiError, Code},
-    oauth::SignInNeed,
+    oauth::{SignInError, SignInNeed},
     secrets::{KeychainFault, TRY_AGAIN},
     snapshot::Status,
 };
@@ -72,10 +72,7 @@ impl Cause {
                 "The server did not accept this token (HTTP status {status}). Enter it again, or get a new one there."
             ),
             Self::SignIn(need) => need.sentence(),
-            Self::UnsupportedAuth(scheme) => format!(
-                "The server asks for a kind of sign-in that this app does not have ({scheme}). If its makers give you a \
-                 key, send it in a header of the entry."
-            ),
+            Self::UnsupportedAuth(scheme) => SignInError::Unsupported(scheme.clone()).sentence(),
             Self::Authority(text) => format!(
                 "The access could not be renewed where you signed in: {text}. It is tried again; nothing has to be entered."
             ),

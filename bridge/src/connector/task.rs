@@ -29,7 +29,7 @@ use super::{
 use crate::{
     clock::unix_ms,
     config,
-    error::{Action, ApiError, Code},
+    error::ApiError,
     snapshot::{Era, KeychainState, KeychainView},
 };
 
@@ -288,8 +288,7 @@ impl Task {
     }
 
     fn is_off(&self) -> ApiError {
-        ApiError::new(Code::Disabled, format!("{} is turned off.", self.shared.name()))
-            .with_action(Some(Action::Enable))
+        ApiError::turned_off(&self.shared.name())
     }
 
     fn start_in_background(&mut self, permit: OwnedSemaphorePermit) {

@@ -40,7 +40,7 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
         name: String,
         arguments: Map<String, Value>,
     ) -> impl Answer<PromptAnswer>;
-    fn connector(&self, id: String) -> impl Answer<ConnectorDetail>;
+    fn connector(&self, caller: Caller, id: String) -> impl Answer<ConnectorDetail>;
     fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> impl Answer<ConnectorView>;
     fn set_enabled(&self, id: ConnectorId, enabled: bool) -> impl Answer<()>;
     fn set_auto_approve(&self, id: ConnectorId, value: AutoApprove) -> impl Answer<()>;
@@ -115,8 +115,8 @@ impl Api for BridgeHandle {
         self.get_prompt(caller, server, name, arguments)
     }
 
-    fn connector(&self, id: String) -> impl Answer<ConnectorDetail> {
-        self.connector(id)
+    fn connector(&self, caller: Caller, id: String) -> impl Answer<ConnectorDetail> {
+        self.connector(caller, id)
     }
 
     fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> impl Answer<ConnectorView> {

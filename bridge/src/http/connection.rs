@@ -197,10 +197,7 @@ impl Client {
             Ok(Ok(response)) => response,
             Ok(Err(impossible)) => match impossible {},
             // The panic hook has logged what happened.
-            Err(_) => respond::error(&ApiError::new(
-                Code::Internal,
-                "Something went wrong inside Neuron Connect. Please report this with the program's log.",
-            )),
+            Err(_) => respond::error(&ApiError::internal()),
         }
     }
 }

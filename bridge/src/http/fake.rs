@@ -299,7 +299,7 @@ impl Api for FakeApi {
         })
     }
 
-    async fn connector(&self, id: String) -> Result<ConnectorDetail, ApiError> {
+    async fn connector(&self, _: Caller, id: String) -> Result<ConnectorDetail, ApiError> {
         if !matches!(id.as_str(), "files" | "other") {
             return Err(ApiError::new(
                 Code::UnknownServer,

@@ -135,7 +135,7 @@ pub(super) async fn one<A: Api>(
     Asker(caller): Asker,
     Name(id): Name,
 ) -> Result<Response, Refused> {
-    let detail = routes.api.connector(id).await?;
+    let detail = routes.api.connector(caller.clone(), id).await?;
     Ok(respond::json(&Detail {
         server: Server::for_caller(&caller, &detail.connector),
         tools: tools(&detail),

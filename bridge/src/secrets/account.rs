@@ -56,6 +56,14 @@ pub enum Account {
 }
 
 impl Account {
+    /// What a person enters for a connector: its token, or a secret by name.
+    pub fn entered(id: ConnectorId, name: Option<SecretName>) -> Self {
+        match name {
+            Some(name) => Self::Secret(id, name),
+            None => Self::Token(id),
+        }
+    }
+
     /// The connector whose it is.
     pub fn connector(&self) -> Option<&ConnectorId> {
         match self {

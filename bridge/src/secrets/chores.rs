@@ -126,15 +126,38 @@ impl Chores {
         }
     }
 
+    /// Does what waits for the connector, where anything of it may be there: its entry named secrets, or something was kept
+    /// for it. What else waits is done before the next read.
+    ///
+    /// # Errors
+    /// [`KeychainFault`]; it goes on waiting.
+    pub(super) fn settle_if_known(&self, vault: &mut dyn Vault, id: &ConnectorId) -> Result<(), KeychainFault> {
+        if self.may_hold(id) {
+            self.settle(vault, id)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn may_hold(&self, id: &ConnectorId) -> bool {
+        let is_named = {
+            let state = self.lock();
+            let mut waiting = state.waiting.get(id).into_iter().flatten();
+            state.lasting == Lasting::No || waiting.any(|task| !task.names.is_empty())
+        };
+        is_named || said(self.store.secrets_of(id)).is_none_or(|accounts| !accounts.is_empty())
+    }
+
     /// Notes that the account is about to hold something.
     pub(super) fn note(&self, account: &Account) {
         let Some(id) = account.connector() else { return };
-        let mut state = self.lock();
-        if state.lasting == Lasting::No || state.noted.contains(account) {
-            return;
-        }
-        if said(self.store.note_secret(id, &account.to_string())).is_some() {
-            state.noted.insert(account.clone());
+        let is_noted = {
+            let state = self.lock();
+            state.lasting == Lasting::No || state.noted.contains(account)
+        };
+        // Whoever adds a chore does not wait for the store.
+        if !is_noted && said(self.store.note_secret(id, &account.to_string())).is_some() {
+            self.lock().noted.insert(account.clone());
         }
     }
 

@@ -61,6 +61,10 @@ pub enum FileVaultError {
     KeyTooShort { path: String },
     #[error("The key file {path} can be read by others; run `chmod 600` on it.")]
     KeyShared { path: String },
+    #[error(
+        "The key file {path} lies in {home}, beside what it opens: whoever copies the one has the other. Move it out of there and name its new place in {KEY_VARIABLE}."
+    )]
+    KeyAtHome { path: String, home: String },
     #[error("{path} cannot be used: {source}.")]
     Unusable { path: String, source: io::Error },
     #[error(
@@ -107,6 +111,11 @@ impl FileKey {
         })
     }
 
+    /// Whether the key itself, past all links, lies in this folder.
+    fn lies_in(&self, folder: &Path) -> io::Result<bool> {
+        Ok(fs::canonicalize(&self.from)?.starts_with(fs::canonicalize(folder)?))
+    }
+
     fn cipher(&self) -> XChaCha20Poly1305 {
         XChaCha20Poly1305::new(self.bytes.expose_secret().into())
     }
@@ -141,16 +150,24 @@ struct Open {
 }
 
 impl FileVault {
-    /// Opens the file; one that is missing holds nothing.
+    /// Opens the file of this home; one that is missing holds nothing.
     ///
     /// # Errors
     /// [`FileVaultError`]
-    pub(super) fn open(path: PathBuf, key: FileKey) -> Result<Self, FileVaultError> {
+    pub(super) fn open(path: PathBuf, key: FileKey, home: &Path) -> Result<Self, FileVaultError> {
         let shown = || path.display().to_string();
+        let from = || key.from.display().to_string();
+        let unreadable = |source| FileVaultError::KeyUnreadable { path: from(), source };
+        if key.lies_in(home).map_err(unreadable)? {
+            return Err(FileVaultError::KeyAtHome {
+                path: from(),
+                home: home.display().to_string(),
+            });
+        }
         let values = match fs::read(&path) {
             Ok(bytes) => unseal(&bytes, &key).ok_or_else(|| FileVaultError::WrongKey {
                 path: shown(),
-                key: key.from.display().to_string(),
+                key: from(),
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
             Err(source) => return Err(FileVaultError::Unusable { path: shown(), source }),
@@ -249,36 +266,51 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_there_after_a_restart_and_readable_nowhere_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("secrets.bin");
+        let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = home.path().join("secrets.bin");
         let key = key(folder.path(), "key", &"k".repeat(32)).unwrap();
-        let mut vault = FileVault::open(path.clone(), key.clone()).unwrap();
+        let mut vault = FileVault::open(path.clone(), key.clone(), home.path()).unwrap();
         vault.set("a", &"SENTINEL-1".to_owned().into()).unwrap();
         vault.set("a", &"SENTINEL-2".to_owned().into()).unwrap();
         vault.set("b:oauth", &"SENTINEL-3".to_owned().into()).unwrap();
         vault.delete("b:oauth").unwrap();
         let bytes = fs::read(&path).unwrap();
         assert!(!String::from_utf8_lossy(&bytes).contains("SENTINEL"));
-        let mut again = FileVault::open(path, key).unwrap();
+        let mut again = FileVault::open(path, key, home.path()).unwrap();
         assert_eq!(again.get("a").unwrap().unwrap().expose_secret(), "SENTINEL-2");
         assert!(again.get("b:oauth").unwrap().is_none());
     }
 
     #[test]
     fn a_wrong_key_names_the_file_and_leaves_it_as_it_is() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("secrets.bin");
+        let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = home.path().join("secrets.bin");
         let right = key(folder.path(), "right", &"r".repeat(64)).unwrap();
         let wrong = key(folder.path(), "wrong", &"w".repeat(64)).unwrap();
-        let mut vault = FileVault::open(path.clone(), right).unwrap();
+        let mut vault = FileVault::open(path.clone(), right, home.path()).unwrap();
         vault.set("a", &"x".to_owned().into()).unwrap();
         let before = fs::read(&path).unwrap();
-        let Err(refused) = FileVault::open(path.clone(), wrong) else {
+        let Err(refused) = FileVault::open(path.clone(), wrong, home.path()) else {
             panic!("it opened")
         };
         let told = refused.to_string();
         assert!(told.contains("secrets.bin") && told.contains("wrong") && told.contains("move the file away"));
         assert_eq!(fs::read(&path).unwrap(), before);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_in_the_home_is_refused_wherever_its_path_seems_to_lead() {
+        let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let inside = key(home.path(), "key", &"k".repeat(64)).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&inside.from, &link).unwrap();
+        let linked = FileKey::read(&link, Readers::OnlyMe).unwrap();
+        for key in [inside, linked] {
+            let opened = FileVault::open(home.path().join("secrets.bin"), key, home.path());
+            let told = opened.err().map(|refused| refused.to_string()).unwrap_or_default();
+            assert!(told.contains("Move it out of there"), "{told}");
+        }
     }
 
     #[test]

@@ -62,6 +62,8 @@ pub enum KeychainError {
 pub struct Places {
     /// The service name of the accounts in the system's keychain.
     pub service: String,
+    /// Where no key of the file may lie.
+    pub home: PathBuf,
     /// The encrypted file.
     pub file: PathBuf,
     /// Keeps which accounts belong to which connector.
@@ -85,6 +87,15 @@ struct Inner {
     times: Times,
 }
 
+/// What becomes of a call whose asker left before its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Abandoned {
+    /// Nobody wants to know any more.
+    Skipped,
+    /// It changes something.
+    Done,
+}
+
 #[derive(Clone, Copy)]
 struct Times {
     answer: Duration,
@@ -102,7 +113,12 @@ impl Keychain {
     /// # Errors
     /// [`KeychainError`]
     pub fn start(keep: KeepSecrets, places: Places) -> Result<Self, KeychainError> {
-        let Places { service, file, store } = places;
+        let Places {
+            service,
+            home,
+            file,
+            store,
+        } = places;
         match keep {
             KeepSecrets::Keychain => Self::with(KeptIn::Keychain, store, TIMES, |weak| {
                 let poked = weak.clone();
@@ -116,7 +132,7 @@ impl Keychain {
                 Box::new(move || Box::new(System::new(service.clone(), watching.clone())))
             }),
             KeepSecrets::File(key) => {
-                let vault = FileVault::open(file, key)?;
+                let vault = FileVault::open(file, key, &home)?;
                 Self::with(KeptIn::File, store, TIMES, |_| {
                     Box::new(move || Box::new(vault.clone()))
                 })
@@ -173,7 +189,7 @@ impl Keychain {
     /// [`KeychainFault`]
     pub async fn read(&self, account: &Account) -> Result<Option<SecretString>, KeychainFault> {
         let account = account.clone();
-        self.ask(move |inner, vault| {
+        self.ask(Abandoned::Skipped, move |inner, vault| {
             inner.settle(vault, &account)?;
             parts::get(vault, &account.to_string())
         })
@@ -186,7 +202,7 @@ impl Keychain {
     /// [`KeychainFault`]. After [`KeychainFault::Slow`] it may be kept all the same, later.
     pub async fn write(&self, account: &Account, value: SecretString) -> Result<(), KeychainFault> {
         let account = account.clone();
-        self.ask(move |inner, vault| {
+        self.ask(Abandoned::Done, move |inner, vault| {
             inner.settle(vault, &account)?;
             inner.chores.note(&account);
             parts::set(vault, &account.to_string(), &value)
@@ -200,7 +216,7 @@ impl Keychain {
     /// [`KeychainFault`]
     pub async fn delete(&self, account: &Account) -> Result<(), KeychainFault> {
         let account = account.clone();
-        self.ask(move |inner, vault| {
+        self.ask(Abandoned::Done, move |inner, vault| {
             inner.settle(vault, &account)?;
             parts::delete(vault, &account.to_string())
         })
@@ -230,7 +246,8 @@ impl Keychain {
     }
 
     /// From now on nothing of the connector can be read; it is removed as soon as the keychain can be had, also after a
-    /// restart. `names` are its secrets, as far as they are known.
+    /// restart. `names` are its secrets, as far as they are known. Of a connector that never had any, nothing is asked for
+    /// by itself.
     pub fn forget(&self, id: &ConnectorId, names: Vec<SecretName>) {
         self.do_soon(id, Chore::Clear, names);
     }
@@ -254,7 +271,10 @@ impl Keychain {
             return Ok(());
         }
         let id = id.clone();
-        self.ask(move |inner, vault| inner.chores.settle(vault, &id)).await
+        self.ask(Abandoned::Done, move |inner, vault| {
+            inner.chores.settle_if_known(vault, &id)
+        })
+        .await
     }
 
     /// These connectors have entries: what others left is removed when that is 30 days ago. `now` in Unix milliseconds.
@@ -275,7 +295,7 @@ impl Keychain {
     /// [`KeychainFault`], as it is now; what the person does then shows in the state.
     pub async fn look_again(&self) -> Result<(), KeychainFault> {
         self.inner.forgive();
-        let outcome = self.ask(|_, vault| vault.check()).await;
+        let outcome = self.ask(Abandoned::Done, |_, vault| vault.check()).await;
         if outcome == Err(KeychainFault::Locked) {
             self.ask_person();
         }
@@ -304,7 +324,7 @@ impl Keychain {
         // Where the queue is full it waits for the next call about the connector.
         let _ = self.inner.workers.submit(Box::new(move |vault, lease| {
             if let Some(inner) = inner.upgrade() {
-                inner.note(Some(lease), inner.chores.settle(vault, &id).as_ref().err());
+                inner.note(Some(lease), inner.chores.settle_if_known(vault, &id).as_ref().err());
             }
         }));
     }
@@ -334,6 +354,7 @@ impl Keychain {
 
     async fn ask<T: Send + 'static>(
         &self,
+        abandoned: Abandoned,
         work: impl FnOnce(&Inner, &mut dyn Vault) -> Result<T, KeychainFault> + Send + 'static,
     ) -> Result<T, KeychainFault> {
         let inner = &self.inner;
@@ -344,19 +365,23 @@ impl Keychain {
         let weak = Arc::downgrade(inner);
         let job = inner.workers.submit(Box::new(move |vault, lease| {
             let Some(inner) = weak.upgrade() else { return };
+            if abandoned == Abandoned::Skipped && reply.is_closed() {
+                return;
+            }
             let outcome = work(&inner, vault);
             inner.note(Some(lease), outcome.as_ref().err());
             // Whoever asked may have left.
             let _ = reply.send(outcome);
         }));
-        if matches!(job, Err(Full)) {
-            return Err(KeychainFault::Slow);
-        }
+        let ticket = match job {
+            Ok(ticket) => ticket,
+            Err(Full) => return Err(KeychainFault::Slow),
+        };
         match tokio::time::timeout(inner.times.answer, answer).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_ended)) => Err(KeychainFault::Refused("its thread ended".to_owned())),
             Err(_late) => {
-                if inner.workers.leave_behind(inner.times.answer) {
+                if inner.workers.leave_behind(ticket, inner.times.answer) {
                     inner.note(None, Some(&KeychainFault::Slow));
                 }
                 Err(KeychainFault::Slow)
@@ -373,8 +398,12 @@ impl Inner {
         }
     }
 
-    /// Publishes how the keychain answered, unless it answered a thread that was left behind, or is another one by now.
+    /// Publishes how the keychain answered, unless it was not asked, answered a thread that was left behind, or is another
+    /// one by now.
     fn note(self: &Arc<Self>, lease: Option<&Lease>, fault: Option<&KeychainFault>) {
+        if fault.is_none() && lease.is_some_and(|lease| !lease.asked()) {
+            return;
+        }
         let counts = || lease.is_none_or(Lease::holds);
         if fault == Some(&KeychainFault::Slow) && counts() {
             *self.hung_at() = Some(Instant::now());

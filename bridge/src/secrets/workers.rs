@@ -6,7 +6,7 @@ use std::{
     io,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -39,7 +39,8 @@ struct Shared {
 }
 
 struct State {
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<(Ticket, Job)>,
+    submitted: u64,
     /// To be done at a time, where nothing else asks before.
     later: Option<(Instant, Job)>,
     make: MakeVault,
@@ -47,22 +48,38 @@ struct State {
     vault: u64,
     /// The thread that works; the others were left behind.
     current: u64,
+    /// The first thread on the present vault; earlier ones count no longer.
+    first: u64,
+    /// Those of the present vault that were left behind.
     stuck: usize,
     busy_since: Option<Instant>,
+    /// The job under way, unless it is one of `later`.
+    under_way: Option<Ticket>,
     over: bool,
 }
+
+/// One job that was submitted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ticket(u64);
 
 /// Says whether a thread is still the one that works, and on the vault that counts.
 pub(super) struct Lease {
     shared: Arc<Shared>,
     thread: u64,
     vault: AtomicU64,
+    /// The job under way asked the vault something.
+    asked: AtomicBool,
 }
 
 impl Lease {
     pub(super) fn holds(&self) -> bool {
         let state = self.shared.lock();
         state.current == self.thread && state.vault == self.vault.load(Ordering::Relaxed) && !state.over
+    }
+
+    /// Whether the job that has this lease asked the vault anything.
+    pub(super) fn asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
     }
 }
 
@@ -75,12 +92,15 @@ impl Workers {
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 jobs: VecDeque::new(),
+                submitted: 0,
                 later: None,
                 make,
                 vault: 0,
                 current: 0,
+                first: 0,
                 stuck: 0,
                 busy_since: None,
+                under_way: None,
                 over: false,
             }),
             news: Condvar::new(),
@@ -90,15 +110,17 @@ impl Workers {
         (Self { shared }, failed)
     }
 
-    pub(super) fn submit(&self, job: Job) -> Result<(), Full> {
+    pub(super) fn submit(&self, job: Job) -> Result<Ticket, Full> {
         let mut state = self.shared.lock();
         if state.jobs.len() >= QUEUED_CALLS {
             return Err(Full);
         }
-        state.jobs.push_back(job);
+        state.submitted += 1;
+        let ticket = Ticket(state.submitted);
+        state.jobs.push_back((ticket, job));
         drop(state);
         self.shared.news.notify_all();
-        Ok(())
+        Ok(ticket)
     }
 
     /// Does it then, in place of an earlier such wish.
@@ -107,35 +129,47 @@ impl Workers {
         self.shared.news.notify_all();
     }
 
-    /// Leaves the working thread behind where its call takes longer than this; whether it does.
-    pub(super) fn leave_behind(&self, after: Duration) -> bool {
+    /// Whoever submitted `mine` waited for this long. Leaves the working thread behind where it is at that job, or at
+    /// another one for as long; whether it is.
+    pub(super) fn leave_behind(&self, mine: Ticket, after: Duration) -> bool {
         let mut state = self.shared.lock();
-        if state.busy_since.is_none_or(|since| since.elapsed() < after) {
+        let is_too_long = |since: Instant| state.under_way == Some(mine) || since.elapsed() >= after;
+        if !state.busy_since.is_some_and(is_too_long) {
             return false;
         }
-        if state.stuck < MOST_STUCK {
-            let next = state.current + 1;
-            match spawn(&self.shared, next) {
-                Ok(()) => {
-                    state.current = next;
-                    state.stuck += 1;
-                    state.busy_since = None;
-                }
-                Err(error) => tracing::error!(%error, "the keychain has no thread"),
-            }
+        if state.stuck < MOST_STUCK && self.go_on(&mut state) {
+            state.stuck += 1;
         }
         true
     }
 
     /// Every later call goes to another vault, and does not wait for one that is under way.
     pub(super) fn change(&self, make: MakeVault) {
-        {
-            let mut state = self.shared.lock();
-            state.make = make;
-            state.vault += 1;
-            state.later = None;
+        let mut state = self.shared.lock();
+        state.make = make;
+        state.vault += 1;
+        state.later = None;
+        if state.busy_since.is_some() {
+            self.go_on(&mut state);
         }
-        self.leave_behind(Duration::ZERO);
+        state.first = state.current;
+        state.stuck = 0;
+    }
+
+    /// Another thread works from now on, where the system gives one.
+    fn go_on(&self, state: &mut State) -> bool {
+        let next = state.current + 1;
+        match spawn(&self.shared, next) {
+            Ok(()) => {
+                state.current = next;
+                state.busy_since = None;
+                true
+            }
+            Err(error) => {
+                tracing::error!(%error, "the keychain has no thread");
+                false
+            }
+        }
     }
 }
 
@@ -159,18 +193,22 @@ impl Shared {
                 return None;
             }
             if state.current != thread {
-                state.stuck -= 1;
-                drop(state);
-                (self.came_back)();
+                if thread >= state.first {
+                    state.stuck -= 1;
+                    drop(state);
+                    (self.came_back)();
+                }
                 return None;
             }
             state.busy_since = None;
-            let job = state.jobs.pop_front().or_else(|| {
+            let first = state.jobs.pop_front().map(|(ticket, job)| (Some(ticket), job));
+            let job = first.or_else(|| {
                 let due = state.later.as_ref().is_some_and(|(at, _)| *at <= Instant::now());
-                state.later.take_if(|_| due).map(|(_, job)| job)
+                state.later.take_if(|_| due).map(|(_, job)| (None, job))
             });
-            if let Some(job) = job {
+            if let Some((ticket, job)) = job {
                 state.busy_since = Some(Instant::now());
+                state.under_way = ticket;
                 return Some((job, state.vault));
             }
             state = match state.later.as_ref().map(|(at, _)| *at) {
@@ -190,6 +228,7 @@ fn spawn(shared: &Arc<Shared>, thread: u64) -> io::Result<()> {
         shared: shared.clone(),
         thread,
         vault: AtomicU64::new(0),
+        asked: AtomicBool::new(false),
     };
     let named = std::thread::Builder::new().name("keychain".to_owned());
     named.spawn(move || run(&lease)).map(drop)
@@ -199,6 +238,7 @@ fn run(lease: &Lease) {
     let mut opened: Option<(u64, Box<dyn Vault>)> = None;
     while let Some((job, vault)) = lease.shared.next(lease.thread) {
         lease.vault.store(vault, Ordering::Relaxed);
+        lease.asked.store(false, Ordering::Relaxed);
         let opened = match opened.take_if(|(of, _)| *of != vault) {
             Some(_) | None => opened.get_or_insert_with(|| (vault, (lease.shared.lock().make)())),
         };
@@ -218,6 +258,7 @@ struct Leased<'v> {
 
 impl Leased<'_> {
     fn vault(&mut self) -> Result<&mut dyn Vault, KeychainFault> {
+        self.lease.asked.store(true, Ordering::Relaxed);
         match self.lease.holds() {
             true => Ok(self.vault),
             false => Err(KeychainFault::Slow),

@@ -136,6 +136,7 @@ impl Room {
 fn keychain(folder: &Path) -> Keychain {
     let places = Places {
         service: "ai.neuron.connect.test".to_owned(),
+        home: folder.to_owned(),
         file: folder.join("secrets"),
         store: Arc::new(Store::open(folder.join("state.db")).unwrap()),
     };

@@ -5,17 +5,11 @@ use tauri::State;
 
 use super::{Answer, connector_id};
 use crate::app::Shell;
-use neuron_bridge::error::{ApiError, Code};
-
-/// Longest secret, in bytes; some are whole key files.
-const MAX_SECRET: usize = 64 * 1024;
+use neuron_bridge::error::ApiError;
 
 /// `name` is absent for the token itself. The one command that takes a secret.
 #[tauri::command]
 pub(super) async fn set_secret(shell: State<'_, Shell>, id: String, name: Option<String>, value: String) -> Answer<()> {
-    if value.len() > MAX_SECRET {
-        return Err(ApiError::new(Code::TooLarge, "The key is longer than 64 KiB."));
-    }
     shell
         .bridge
         .set_secret(connector_id(&id)?, secret_name(name)?, value.into())

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{Log, World};
 use crate::{
-    config::{self, Auth, Connector, HttpLaunch, Launch, Resolved},
+    config::{self, Connector, Launch, Resolved},
     connector::cause::Cause,
     secrets::{Account, Bound, Named, SecretName},
 };
@@ -29,7 +29,7 @@ pub(super) struct Keys {
 /// `MissingSecret` for the first that is missing or withheld, or `Keychain`.
 pub(super) async fn read(world: &World, entry: &Connector, log: &Log) -> Result<Keys, Cause> {
     let names = config::secret_names(entry);
-    let wants_token = wants_token(&entry.launch);
+    let wants_token = config::wants_token(&entry.launch);
     if names.is_empty() && !wants_token {
         return Ok(Keys::default());
     }
@@ -81,16 +81,6 @@ impl Keys {
         });
         secrets.chain(token).collect()
     }
-}
-
-fn wants_token(launch: &Launch) -> bool {
-    matches!(
-        launch,
-        Launch::Http(HttpLaunch {
-            auth: Some(Auth::Token),
-            ..
-        })
-    )
 }
 
 fn given(found: Bound, what: &str, entry: &Connector) -> Result<SecretString, Cause> {

@@ -200,6 +200,25 @@ async fn a_keychain_that_always_hangs_takes_a_few_threads_and_no_more() {
 }
 
 #[tokio::test]
+async fn a_choice_of_memory_helps_however_many_threads_the_keychain_holds() {
+    let Case { desk, keychain, .. } = case(Times {
+        rest: Duration::ZERO,
+        ..SHORT
+    });
+    let mut releases = Vec::new();
+    for number in 0..=4 {
+        let account = format!("a{number}");
+        releases.push(desk.hangs_at(&account));
+        assert_eq!(keychain.read(&token(&account)).await.unwrap_err(), KeychainFault::Slow);
+    }
+    keychain.keep_until_quit();
+    keychain.write(&token("b"), secret("x")).await.unwrap();
+    drop(releases);
+    assert_eq!(value(&keychain, &token("b")).await.as_deref(), Some("x"));
+    assert_eq!(keychain.state().borrow().state, KeychainState::Ready);
+}
+
+#[tokio::test]
 async fn a_write_that_was_given_up_stops_between_its_steps() {
     let Case { desk, keychain, .. } = case(SHORT);
     let release = desk.hangs_at("a:oauth");
@@ -234,6 +253,47 @@ async fn a_removed_connector_leaves_nothing_and_another_of_its_name_inherits_not
     desk.answers(None);
     assert_eq!(value(&keychain, &named).await, None);
     assert_eq!(desk.accounts(), ["b"]);
+}
+
+#[tokio::test]
+async fn for_a_connector_that_never_had_anything_the_keychain_is_asked_nothing() {
+    let Case { desk, keychain, .. } = case(TIMES);
+    desk.answers(Some(KeychainFault::Absent));
+    let [one, two] = ["1", "2"].map(|identity| Binding::Launch(identity.to_owned()));
+    keychain.forget(&id("a"), Vec::new());
+    keychain.hand_on(&id("a"), Vec::new(), one, two);
+    keychain.forget_entered(&id("a"), Vec::new());
+    keychain.entries_are(HashSet::from([id("a")]), 1);
+    keychain.settled(&id("a")).await.unwrap();
+    assert_eq!(keychain.state().borrow().state, KeychainState::Unused);
+    // What an index that was lost may not know of goes before the first read all the same.
+    desk.answers(None);
+    desk.state().values.insert("a".to_owned(), "left".to_owned());
+    assert_eq!(value(&keychain, &token("a")).await, None);
+    assert_eq!(desk.accounts(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_read_whose_asker_left_is_not_made() {
+    let Case { desk, keychain, .. } = case(TIMES);
+    let release = desk.hangs_at("a");
+    let _never = desk.hangs_at("b");
+    let asked = |of: &'static str| {
+        let keychain = keychain.clone();
+        tokio::spawn(async move { keychain.read(&token(of)).await })
+    };
+    let first = asked("a");
+    while desk.state().hangs.contains_key("a") {
+        tokio::task::yield_now().await;
+    }
+    let second = asked("b");
+    tokio::task::yield_now().await;
+    second.abort();
+    assert!(second.await.unwrap_err().is_cancelled());
+    drop(release);
+    assert!(first.await.unwrap().unwrap().is_none());
+    assert_eq!(value(&keychain, &token("c")).await, None);
+    assert!(desk.state().hangs.contains_key("b"));
 }
 
 #[tokio::test]
