@@ -157,8 +157,8 @@ impl BridgeHandle {
     /// Runs a tool. Dropping the future cancels the call at its upstream.
     ///
     /// # Errors
-    /// `unknown_tool`, `disabled`, `unavailable`, `needs_secret`, `needs_sign_in`, `upstream_error`,
-    /// `result_too_large`, `upstream_timeout`.
+    /// `unknown_tool`, `disabled`, `unavailable`, `needs_secret`, `needs_sign_in`, `keychain_unavailable`, `denied` where it
+    /// needs a page that the person did not open, `upstream_error`, `result_too_large`, `upstream_timeout`.
     pub async fn call(&self, caller: Caller, request: CallRequest) -> Result<CallAnswer, ApiError> {
         calls::run(&self.inner, caller, request).await
     }

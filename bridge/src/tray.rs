@@ -9,7 +9,7 @@ use crate::{
 
 mod banner;
 
-pub use banner::{Banner, banner};
+pub use banner::{Banner, Told, banner};
 
 /// Connectors shown by name; the window shows the others.
 const SHOWN_CONNECTORS: usize = 25;

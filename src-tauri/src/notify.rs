@@ -1,7 +1,9 @@
 //! Notifications of the desktop: for what ends or begins while nobody looks at the window. Which there are, and what they
 //! say, is decided in the bridge; nothing can be answered in one.
 
-use neuron_bridge::tray::banner;
+use std::time::Instant;
+
+use neuron_bridge::tray::Told;
 use tauri::{AppHandle, Manager};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -14,6 +16,7 @@ pub(crate) fn tell(app: &AppHandle) {
     let (_before, mut events) = bridge.events(None);
     tauri::async_runtime::spawn(async move {
         let mut desk = bus::Desk::default();
+        let mut told = Told::default();
         loop {
             let event = match events.recv().await {
                 Ok(numbered) => numbered.event,
@@ -21,7 +24,7 @@ pub(crate) fn tell(app: &AppHandle) {
                 Err(RecvError::Lagged(_)) => continue,
                 Err(RecvError::Closed) => return,
             };
-            let Some(banner) = banner(&event, &bridge.snapshot()) else {
+            let Some(banner) = told.banner(&event, &bridge.snapshot(), Instant::now()) else {
                 continue;
             };
             if desktop::is_looked_at(&app) {

@@ -75,7 +75,8 @@ impl Authority {
         assert_eq!(answer.status, 200, "{}", answer.text());
     }
 
-    /// How often something happened there: `registered`, `authorized`, `issued`, `refreshed`, `replayed`, `served`.
+    /// How often something happened there: `registered`, `authorized`, `issued`, `refreshed`, `replayed`, `served`; `over` is 1
+    /// once the newest token's time is.
     ///
     /// # Panics
     /// When nothing of this name is counted.

@@ -2,6 +2,7 @@
 //!
 //! Nothing here touches the real home, keychain or network; every process that is started is ended with its owner.
 
+pub mod asking;
 pub mod authority;
 pub mod browser;
 pub mod chromium;

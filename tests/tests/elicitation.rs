@@ -1,53 +1,21 @@
 //! What upstreams ask of the person: shown to the owner, answered once, bound to the call that it belongs to.
 
 use std::{
-    net::TcpListener,
     sync::atomic::{AtomicBool, Ordering},
-    thread::ScopedJoinHandle,
     time::{Duration, Instant},
 };
 
 use neuron_tests::{
+    asking::{
+        answer, asking, bridge_in, call, form, given, page, path_of, wait_for_question, wait_for_questions, waiting,
+    },
     daemon::Daemon,
-    fake::{Fake, HttpFake, Seen},
+    fake::HttpFake,
     home::Home,
-    http::{Answer, Connection},
+    http::Connection,
     wait::{SOON, eventually, eventually_equals},
 };
 use serde_json::{Value, json};
-
-/// Three fields, of which one has to be filled in.
-fn form() -> Value {
-    json!({
-        "message": "Where to?\nSay it.",
-        "requestedSchema": {
-            "type": "object",
-            "properties": {
-                "city": {"type": "string", "title": "City", "minLength": 2, "x-kept": true},
-                "days": {"type": "integer", "default": 3, "minimum": 1},
-                "meal": {"type": "string", "oneOf": [{"const": "v", "title": "Vegetarian"}], "default": "v"},
-            },
-            "required": ["city"],
-        },
-    })
-}
-
-fn page(url: &str, id: &str) -> Value {
-    json!({"mode": "url", "message": "Pay there", "url": url, "elicitationId": id})
-}
-
-fn asking(era: &str) -> Fake {
-    Fake::new("ok").option("list", "asking").option("era", era)
-}
-
-/// A bridge with one connector `x` that asks, in this era, and what that saw.
-fn bridge_in(era: &str) -> (Daemon, Seen) {
-    let home = Home::new();
-    let fake = asking(era).record(&home.record("x"));
-    let bridge = Daemon::serving(home, [("x", fake.entry())]);
-    bridge.wait_for_tool("mcp__x__ask");
-    (bridge, fake.seen())
-}
 
 /// Every way in which a question can travel, each a connector of one bridge.
 fn every_way() -> (Daemon, Vec<HttpFake>) {
@@ -77,51 +45,6 @@ fn every_way() -> (Daemon, Vec<HttpFake>) {
 }
 
 const WAYS: [&str; 5] = ["stdio_legacy", "stdio_modern", "http_legacy", "http_modern", "old_sse"];
-
-/// Calls with these questions as a walk-in, on a thread of its own.
-fn call<'s>(
-    scope: &'s std::thread::Scope<'s, '_>,
-    bridge: &'s Daemon,
-    id: &str,
-    questions: Value,
-) -> ScopedJoinHandle<'s, Answer> {
-    let name = format!("mcp__{id}__ask");
-    scope.spawn(move || bridge.call(&name, &json!({"questions": questions})))
-}
-
-fn waiting(bridge: &Daemon) -> Vec<Value> {
-    let answer = bridge.owner_get("/mcp/approvals").ok();
-    answer["approvals"].as_array().expect("a list").clone()
-}
-
-/// Waits until so many questions wait, and gives them.
-fn wait_for_questions(bridge: &Daemon, count: usize) -> Vec<Value> {
-    eventually(&format!("{count} questions"), SOON, || {
-        let questions = waiting(bridge);
-        (questions.len() == count).then_some(questions)
-    })
-}
-
-fn wait_for_question(bridge: &Daemon) -> Value {
-    wait_for_questions(bridge, 1).remove(0)
-}
-
-fn path_of(question: &Value) -> String {
-    format!("/mcp/approvals/{}", question["id"].as_str().expect("an id"))
-}
-
-fn answer(bridge: &Daemon, question: &Value, body: Value) -> Answer {
-    bridge.owner_post(&path_of(question), &body)
-}
-
-/// What the upstream was given, by the keys of its questions.
-fn given(answer: &Answer) -> Value {
-    let body = answer.ok();
-    assert_eq!(body["ok"], true, "{body}");
-    let told: Value = serde_json::from_str(body["text"].as_str().expect("a text")).expect("JSON");
-    assert_ne!(told["state_intact"], false, "the state came back changed: {told}");
-    told["answers"].clone()
-}
 
 #[test]
 fn a_call_waits_for_the_person_and_returns_what_was_entered_in_every_way_it_may_travel() {
@@ -497,94 +420,6 @@ fn what_repeats_a_secret_of_the_connector_is_not_shown_anywhere() {
 }
 
 #[test]
-fn a_page_is_shown_whole_and_nothing_opens_or_contacts_it() {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    listener.set_nonblocking(true).unwrap();
-    let url = format!("http://127.0.0.1:{}/pay?for=x#y", listener.local_addr().unwrap().port());
-    for era in ["legacy", "modern"] {
-        let (bridge, _) = bridge_in(era);
-        std::thread::scope(|scope| {
-            let call = call(scope, &bridge, "x", json!({"q": page(&url, "e1")}));
-            let question = wait_for_question(&bridge);
-            let asks = &question["question"]["asks"];
-            assert_eq!((&asks["mode"], &asks["url"]), (&json!("url"), &json!(url)));
-            assert_eq!(asks["host"], "127.0.0.1");
-            assert!(asks["warning"].as_str().unwrap().contains("this computer"), "{asks}");
-            let with_values = answer(&bridge, &question, json!({"answer": "approve", "content": {}}));
-            with_values.refused(400, "bad_request");
-            answer(&bridge, &question, json!({"answer": "approve"})).ok();
-            assert_eq!(
-                given(&call.join().unwrap()),
-                json!({"q": {"action": "accept"}}),
-                "{era}"
-            );
-        });
-        bridge.terminate();
-        assert!(listener.accept().is_err(), "somebody contacted the page");
-    }
-}
-
-#[test]
-fn addresses_that_no_browser_should_get_are_declined_and_look_alikes_carry_a_warning() {
-    let (bridge, _) = bridge_in("modern");
-    for bad in [
-        "file:///etc/passwd",
-        "javascript:alert(1)",
-        "https://bank.example@evil.example/",
-    ] {
-        let declined = bridge.call("mcp__x__ask", &json!({"questions": {"q": page(bad, "e")}}));
-        assert_eq!(given(&declined), json!({"q": {"action": "decline"}}), "{bad}");
-    }
-    std::thread::scope(|scope| {
-        let call = call(scope, &bridge, "x", json!({"q": page("https://exаmple.com/", "e")}));
-        let question = wait_for_question(&bridge);
-        let asks = &question["question"]["asks"];
-        assert_eq!(asks["host"], "xn--exmple-4nf.com");
-        assert!(asks["warning"].as_str().unwrap().contains("look like others"), "{asks}");
-        answer(&bridge, &question, json!({"answer": "deny"})).ok();
-        call.join().unwrap();
-    });
-}
-
-#[test]
-fn a_page_whose_upstream_says_that_it_is_done_needs_no_more_answer() {
-    let (bridge, _) = bridge_in("legacy");
-    std::thread::scope(|scope| {
-        let call = call(scope, &bridge, "x", json!({"q": page("https://example.com/pay", "e7")}));
-        let question = wait_for_question(&bridge);
-        assert_eq!(
-            bridge.call_text("mcp__x__complete", &json!({"id": "another"})),
-            "said so"
-        );
-        assert_eq!(waiting(&bridge).len(), 1);
-        assert_eq!(bridge.call_text("mcp__x__complete", &json!({"id": "e7"})), "said so");
-        assert_eq!(given(&call.join().unwrap()), json!({"q": {"action": "accept"}}));
-        assert_eq!(bridge.owner_get(&path_of(&question)).ok()["state"], "approved");
-    });
-}
-
-#[test]
-fn a_call_that_needs_a_page_first_is_sent_once_more_when_it_was_opened_and_never_otherwise() {
-    for (said, sent) in [("approve", 2), ("deny", 1)] {
-        let (bridge, seen) = bridge_in("legacy");
-        std::thread::scope(|scope| {
-            let bridge = &bridge;
-            let input = json!({"url": "https://example.com/consent"});
-            let call = scope.spawn(move || bridge.call("mcp__x__pages_first", &input));
-            let question = wait_for_question(bridge);
-            assert_eq!(question["question"]["asks"]["url"], "https://example.com/consent");
-            answer(bridge, &question, json!({"answer": said})).ok();
-            let answered = call.join().unwrap();
-            match said {
-                "approve" => assert_eq!(answered.ok()["text"], "opened"),
-                _ => assert!(answered.refused(403, "denied").contains("page"), "{}", answered.text()),
-            }
-        });
-        assert_eq!(seen.messages("tools/call").len(), sent);
-    }
-}
-
-#[test]
 fn a_walk_in_sees_how_its_own_questions_stand_and_answers_none() {
     let (bridge, _) = bridge_in("modern");
     std::thread::scope(|scope| {
@@ -636,7 +471,7 @@ fn no_connector_uses_up_what_a_person_can_be_asked_and_what_is_too_much_is_put_a
         let third = bridge.call("mcp__x__ask", &json!({"questions": {"q": form()}}));
         assert_eq!(given(&third), json!({"q": {"action": "cancel"}}));
         // Another connector's question reaches the same caller all the same.
-        let other = self::call(scope, &bridge, "y", json!({"q": form()}));
+        let other = neuron_tests::asking::call(scope, &bridge, "y", json!({"q": form()}));
         let asked = wait_for_questions(&bridge, 3).remove(2);
         assert_eq!(asked["server"], "y");
         answer(&bridge, &asked, json!({"answer": "deny"})).ok();

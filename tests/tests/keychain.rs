@@ -184,8 +184,8 @@ fn a_keyring_that_does_not_answer_holds_up_nobody_else() {
     set_token(&bridge);
     session.freeze_keyring();
     // While a call to the keyring is held.
+    let body = json!({"id": "tracker", "secret": "another-token"});
     std::thread::scope(|scope| {
-        let body = json!({"id": "tracker", "secret": "another-token"});
         let held = scope.spawn(|| bridge.owner_post("/mcp/servers/secret", &body));
         for path in ["/healthz", "/mcp/tools", "/mcp/servers", "/mcp/servers/tracker"] {
             bridge.get(path).ok();

@@ -124,3 +124,6 @@ pub(super) async fn answer<A: Api>(
         approval: Approval::for_caller(&Caller::Owner, &view),
     }))
 }
+
+#[cfg(test)]
+mod tests;

@@ -93,3 +93,6 @@ pub(super) async fn keychain<A: Api>(
         keychain: &view,
     }))
 }
+
+#[cfg(test)]
+mod tests;

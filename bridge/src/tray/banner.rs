@@ -1,5 +1,10 @@
 //! What the desktop's notifications say, made from an event and the snapshot. Pure. They hold no words of an upstream,
-//! nothing secret and no answer to give; they lead to the window.
+//! nothing secret and no answer to give; they lead to the window. Time is passed in.
+
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use super::{Route, name, plain};
 use crate::{
@@ -14,6 +19,30 @@ pub struct Banner {
     pub text: String,
     /// Where the window says more.
     pub route: Route,
+}
+
+/// After a question of a connector its next ones are not told of for this long: the window has them all.
+const QUIET_AFTER_QUESTION: Duration = Duration::from_secs(60);
+
+/// What was told of lately.
+#[derive(Debug, Default)]
+pub struct Told {
+    questions: HashMap<ConnectorId, Instant>,
+}
+
+impl Told {
+    /// As [`banner`] does, but no connector makes one after the other by asking and asking.
+    pub fn banner(&mut self, event: &Event, snapshot: &Snapshot, now: Instant) -> Option<Banner> {
+        if let Event::ApprovalRequested { server, .. } = event {
+            self.questions
+                .retain(|_, at| now.duration_since(*at) < QUIET_AFTER_QUESTION);
+            if self.questions.contains_key(server) {
+                return None;
+            }
+            self.questions.insert(server.clone(), now);
+        }
+        banner(event, snapshot)
+    }
 }
 
 /// What a person who does not look at the window has to know of an event; `None` for everything else.

@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use super::*;
 use crate::{
     event::Event,
@@ -96,6 +98,24 @@ fn a_notification_of_a_question_leads_to_it_and_holds_no_word_of_it() {
     let route = Route::Approvals;
     assert_eq!(told, Some(Banner { text, route }));
     assert_eq!(banner(&Event::ToolsChanged { tools: 1 }, &snapshot(Vec::new())), None);
+}
+
+#[test]
+fn a_connector_that_asks_and_asks_is_told_of_once_a_minute() {
+    let asks = |server: &str| Event::ApprovalRequested {
+        approval: "x".into(),
+        server: ConnectorId::parse(server).unwrap(),
+        caller: "owner".into(),
+    };
+    let (mut told, begun) = (Told::default(), Instant::now());
+    let mut tell = |server: &str, after: u64| {
+        let now = begun + Duration::from_secs(after);
+        told.banner(&asks(server), &snapshot(Vec::new()), now).is_some()
+    };
+    assert!(tell("a", 0));
+    assert!(!tell("a", 1) && !tell("a", 59));
+    assert!(tell("b", 59), "another one is told of");
+    assert!(tell("a", 60));
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub(crate) struct Books {
     authorized: usize,
     /// Requests that the MCP server answered.
     pub(crate) served: usize,
+    /// When the newest token is over, in Unix milliseconds.
+    newest_until: u128,
 }
 
 impl Books {
@@ -49,6 +51,7 @@ impl Books {
             "replayed": self.replayed,
             "revoked": self.revoked,
             "served": self.served,
+            "over": u64::from(self.newest_until <= now()),
         })
     }
 }
@@ -418,10 +421,12 @@ fn issue(site: &Site, kind: &str, grant: Grant) -> Answer {
     let mut books = site.books();
     books.issued += 1;
     let number = books.issued;
+    let until = now() + u128::from(lifetime) * 1000;
+    books.newest_until = until;
     let token = Token {
         scopes: grant.scopes.clone(),
         resource: grant.resource.clone(),
-        until: now() + u128::from(lifetime) * 1000,
+        until,
         number,
     };
     let mut answer = json!({

@@ -1,0 +1,78 @@
+use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+
+use super::super::fake::{PRIVATE, Reply, Running, get, post};
+
+#[tokio::test]
+async fn the_owner_sees_what_is_asked_and_a_walk_in_only_how_it_stands() {
+    let server = Running::start().await;
+    for path in ["/mcp/approvals", "/mcp/approvals/q1"] {
+        let told = server.ask(get(path)).await;
+        assert_eq!(told.status, 200, "{path}");
+        assert!(!told.body.contains(PRIVATE), "{}", told.body);
+    }
+    let stands = json!({
+        "id": "q1", "kind": "elicitation", "state": "waiting", "server": "files", "server_name": "Files",
+        "asked_at": 1, "expires_at": 2,
+    });
+    assert_eq!(server.ask(get("/mcp/approvals/q1")).await.json(), stands);
+    let mut local = server.connect_local().await;
+    local.write_all(get("/mcp/approvals").as_bytes()).await.unwrap();
+    let whole = Reply::read(&mut local).await.json();
+    assert_eq!(whole["approvals"][0]["question"]["asks"]["message"], PRIVATE);
+    assert_eq!(
+        server.api.take_done(),
+        [
+            "approvals walk-in",
+            "approval walk-in q1",
+            "approval walk-in q1",
+            "approvals owner"
+        ]
+    );
+    let unknown = server.ask(get("/mcp/approvals/q2")).await;
+    assert_eq!((unknown.status, unknown.refusal().as_str()), (404, "not_found"));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_answer_is_one_of_four_and_values_go_only_with_a_yes() {
+    let server = Running::start().await;
+    let answer = async |body: &str| {
+        let mut local = server.connect_local().await;
+        let request = post("/mcp/approvals/q1", body);
+        local.write_all(request.as_bytes()).await.unwrap();
+        Reply::read(&mut local).await
+    };
+    for (body, done) in [
+        (r#"{"answer":"approve"}"#, "answer_approval q1 Approve(None)"),
+        (
+            r#"{"answer":"approve","content":{"n":1.10}}"#,
+            r#"answer_approval q1 Approve(Some({"n": Number(1.10)}))"#,
+        ),
+        (r#"{"answer":"deny"}"#, "answer_approval q1 Deny"),
+        (r#"{"answer":"cancel"}"#, "answer_approval q1 Cancel"),
+        (r#"{"answer":"longer"}"#, "extend_approval q1"),
+    ] {
+        let reply = answer(body).await;
+        assert_eq!(
+            (reply.status, &reply.json()["approval"]["id"]),
+            (200, &json!("q1")),
+            "{body}"
+        );
+        assert_eq!(server.api.take_done(), [done]);
+    }
+    for body in [
+        "{}",
+        r#"{"answer":"yes"}"#,
+        r#"{"answer":"deny","content":{}}"#,
+        r#"{"answer":"longer","content":{}}"#,
+        r#"{"answer":"approve","content":[]}"#,
+        r#"{"answer":"approve","id":"q2"}"#,
+        r#"{"answer":"approve","content":{"a":1,"a":2}}"#,
+    ] {
+        let reply = answer(body).await;
+        assert_eq!((reply.status, reply.refusal().as_str()), (400, "bad_request"), "{body}");
+    }
+    assert_eq!(server.api.take_done(), [""; 0]);
+    server.stop().await;
+}
