@@ -157,7 +157,7 @@ impl Owner {
             .is_some_and(|handle| self.is_signing_in(&handle.shared.entry()));
         let running = handle.map(Handle::leave);
         let first = match self.forgets.take_if(|id| id.as_str() == key) {
-            Some(id) => Some(sign_in::forget(self.world.clone(), id).boxed()),
+            Some(id) => Some(sign_in::forget(&self.world, id).boxed()),
             None => {
                 // The sign-in that waits is of what was there before.
                 if let (true, Ok(id)) = (signs_in, ConnectorId::parse(&key)) {

@@ -14,7 +14,7 @@ use crate::{
     error::ApiError,
     event::Event,
     ids::ConnectorId,
-    oauth::{Ask, Callback, Finished, SignInNeed, WhySignIn},
+    oauth::{Ask, Callback, Finished, SignInError, SignInNeed, WhySignIn},
     snapshot::{RedirectKind, SignInOutcome},
 };
 
@@ -115,10 +115,13 @@ fn address(config: &Config, id: &ConnectorId) -> Option<String> {
     }
 }
 
-/// Forgets everything of a connector's sign-in.
-pub(super) async fn forget(world: Arc<World>, id: ConnectorId) {
-    if let Err(fault) = world.sign_ins.forget(&id).await {
-        tracing::warn!(connector = %id, "its sign-in could not be removed: {}", fault.sentence());
+/// Forgets everything of a connector's sign-in, at once; the future waits until it is gone from the keychain too.
+pub(super) fn forget(world: &World, id: ConnectorId) -> impl Future<Output = ()> + Send + use<> {
+    let gone = world.sign_ins.forget(&id);
+    async move {
+        if let Err(fault) = gone.await {
+            tracing::warn!(connector = %id, "its sign-in is not yet removed: {}", fault.sentence());
+        }
     }
 }
 
@@ -164,13 +167,22 @@ async fn begin(world: &Arc<World>, door: &Door, ask: SignInAsk) -> Result<String
         accept_issuer: ask.accept_issuer,
         redirect: ask.redirect,
     };
-    let begun = world.sign_ins.begin(beginnings.target, ask).await?;
-    Ok(begun.auth_url.into())
+    match world.sign_ins.begin(beginnings.target, ask).await {
+        Ok(begun) => Ok(begun.auth_url.into()),
+        Err(error) => {
+            if error == SignInError::NobodySignsIn {
+                // That is what signing in means where the connector does it by itself.
+                door.reconnect_soon().await;
+            }
+            Err(error.into())
+        }
+    }
 }
 
 async fn finish(handle: &BridgeHandle, callback: Callback) -> Finished {
     let inner: &Inner = &handle.inner;
-    let finished = inner.world.sign_ins.finish(callback).await;
+    let is_connector = |id: &ConnectorId| handle.door(id).is_ok();
+    let finished = inner.world.sign_ins.finish(callback, is_connector).await;
     // A stranger's answer is nobody's business.
     let Some(id) = finished.server.clone() else {
         return finished;

@@ -1,25 +1,19 @@
-//! The token that a connector sends, and its renewal.
+//! The token that a connector sends.
 
 use std::{fmt, sync::Arc};
 
-use secrecy::SecretString;
-use tokio::sync::OwnedMutexGuard;
-
 use super::{
-    challenge,
     core::Core,
-    discovery,
-    fault::{AuthFault, SignInError},
-    fetch::FetchError,
-    need::{Challenge, SignInNeed, WhySignIn},
-    record::{Access, ClientOrigin, Endpoints, Grant},
-    register,
-    scopes::{self, Wishes},
-    slot::{Held, Kept, Reason, Slot, TURN_WAIT, Turn},
+    fault::AuthFault,
+    need::Challenge,
+    record::Grant,
+    renewal::{Renewal, Why},
+    slot::{Life, Slot, TURN_WAIT},
     target::Target,
-    token::{TokenEndpoint, TokenError, Tokens},
+    token::Tokens,
 };
-use crate::{config, secrets::Account};
+use crate::config;
+use secrecy::SecretString;
 
 /// Whether a connector is signed in.
 #[derive(Debug, Clone)]
@@ -37,6 +31,8 @@ pub struct Bearer {
     core: Arc<Core>,
     slot: Arc<Slot>,
     target: Target,
+    /// A sign-out or a removal ends it.
+    life: Life,
 }
 
 impl fmt::Debug for Bearer {
@@ -47,18 +43,15 @@ impl fmt::Debug for Bearer {
     }
 }
 
-/// Why a token is to be renewed.
-#[derive(Clone)]
-enum Why {
-    Due,
-    /// The server turned this one away.
-    Refused(SecretString, Challenge),
-}
-
 impl Bearer {
-    pub(super) fn new(core: Arc<Core>, target: Target) -> Self {
+    pub(super) fn new(core: Arc<Core>, target: Target, life: Life) -> Self {
         let slot = core.slot(&target.connector);
-        Self { core, slot, target }
+        Self {
+            core,
+            slot,
+            target,
+            life,
+        }
     }
 
     /// The token to send now, renewed ahead of its end. However many ask at once, one request is made.
@@ -97,12 +90,13 @@ impl Bearer {
     /// server may have used the old token up.
     async fn renew(&self, why: Why) -> Result<SecretString, AuthFault> {
         let seen = self.slot.attempts();
-        let turn = tokio::time::timeout(TURN_WAIT, self.slot.turn.clone().lock_owned()).await;
+        let turn = tokio::time::timeout(TURN_WAIT, self.slot.turn().lock_owned()).await;
         let turn = turn.map_err(|_elapsed| AuthFault::Unavailable("renewing its sign-in takes too long".to_owned()))?;
         let renewal = Renewal {
             core: self.core.clone(),
             slot: self.slot.clone(),
             target: self.target.clone(),
+            life: self.life,
             why,
             seen,
         };
@@ -113,264 +107,6 @@ impl Bearer {
                 Err(AuthFault::Unavailable("renewing its sign-in failed".to_owned()))
             }
         }
-    }
-}
-
-struct Renewal {
-    core: Arc<Core>,
-    slot: Arc<Slot>,
-    target: Target,
-    why: Why,
-    /// Attempts that had ended before this one queued.
-    seen: u64,
-}
-
-/// What another token is got with.
-enum Means {
-    Refresh(Box<Grant>, SecretString),
-    /// The client's own credentials.
-    Own(Option<Box<Grant>>),
-}
-
-impl Renewal {
-    async fn run(self, mut turn: OwnedMutexGuard<Turn>) -> Result<SecretString, AuthFault> {
-        if let Some(done) = self.done_meanwhile(&turn) {
-            return done;
-        }
-        self.save_what_is_not_yet().await?;
-        let access = match self.core.access(&self.target.connector).await {
-            Ok(access) => access,
-            Err(fault) => return self.still_good().ok_or(AuthFault::Keychain(fault)),
-        };
-        let grant = match access {
-            Some(Access::SignedOut) => {
-                self.slot.hold(None);
-                return Err(self.sign_in(WhySignIn::SignedOut));
-            }
-            Some(Access::SignedIn(grant)) => Some(grant).filter(|grant| grant.is_for(&self.target)),
-            None => None,
-        };
-        let grant = grant.map(|mut grant| {
-            grant.client = grant.client.with_secrets_of(&self.target);
-            grant
-        });
-        if let Some(token) = grant.as_deref().and_then(|grant| self.adopt(grant)) {
-            return Ok(token);
-        }
-        if self.is_final() {
-            return Err(self.sign_in(WhySignIn::Over));
-        }
-        let means = match grant {
-            Some(grant) if grant.refresh.is_some() => {
-                let refresh = grant.refresh.clone().unwrap_or_default();
-                Means::Refresh(grant, refresh)
-            }
-            grant if is_own(&self.target) => Means::Own(grant),
-            grant => {
-                let why = if grant.is_some() {
-                    WhySignIn::Over
-                } else {
-                    WhySignIn::First
-                };
-                return self.still_good().ok_or_else(|| self.sign_in(why));
-            }
-        };
-        let result = match means {
-            Means::Refresh(grant, refresh) => self.refresh(*grant, &refresh).await,
-            Means::Own(grant) => self.own(grant).await,
-        };
-        turn.fault = result.as_ref().err().cloned();
-        // At its end, so that whoever queued while it went on shares what it came to.
-        self.slot.count_attempt();
-        result
-    }
-
-    /// The answer that somebody else got while this one waited for its turn.
-    fn done_meanwhile(&self, turn: &Turn) -> Option<Result<SecretString, AuthFault>> {
-        let held = self.slot.held(&self.target);
-        let now = self.core.now();
-        let token = held.and_then(|held| match &self.why {
-            Why::Due => held.fresh(now),
-            Why::Refused(used, _) => held.good(now).filter(|_| !held.is(used)),
-        });
-        if let Some(token) = token {
-            return Some(Ok(token));
-        }
-        let fault = turn.fault.clone().filter(|_| self.slot.attempts() > self.seen)?;
-        Some(self.still_good().ok_or(fault))
-    }
-
-    /// A token that is used up at the server is worth nothing; the one after it is kept first.
-    async fn save_what_is_not_yet(&self) -> Result<(), AuthFault> {
-        let Some(held) = self.slot.held(&self.target).filter(|held| held.kept == Kept::NotYet) else {
-            return Ok(());
-        };
-        let access = Access::SignedIn(Box::new(held.grant.clone()));
-        self.core.keep_access(&self.target.connector, &access).await?;
-        self.slot
-            .hold(Some(Held::new(held.grant.clone(), held.reason, Kept::InKeychain)));
-        Ok(())
-    }
-
-    /// Takes what the keychain holds where it is another token than the one in memory; gives it where it will do.
-    fn adopt(&self, grant: &Grant) -> Option<SecretString> {
-        let present = self.slot.held(&self.target);
-        let is_known = match (&present, &grant.access) {
-            (Some(held), Some(access)) => held.is(access),
-            (Some(held), None) => held.grant.access.is_none(),
-            (None, _) => false,
-        };
-        if !is_known {
-            self.slot
-                .hold(Some(Held::new(grant.clone(), Reason::Plain, Kept::InKeychain)));
-        }
-        let held = self.slot.held(&self.target)?;
-        match &self.why {
-            Why::Due => held.fresh(self.core.now()),
-            Why::Refused(used, _) => held.good(self.core.now()).filter(|_| !held.is(used)),
-        }
-    }
-
-    /// Whether the server turns away even what it gave because it had turned the one before away.
-    fn is_final(&self) -> bool {
-        let Why::Refused(used, _) = &self.why else { return false };
-        let held = self.slot.held(&self.target);
-        held.is_some_and(|held| held.reason == Reason::Refused && held.is(used) && held.good(self.core.now()).is_some())
-    }
-
-    /// The present token, for as long as it is not over; never one that the server turned away.
-    fn still_good(&self) -> Option<SecretString> {
-        match self.why {
-            Why::Due => self.slot.held(&self.target)?.good(self.core.now()),
-            Why::Refused(..) => None,
-        }
-    }
-
-    fn sign_in(&self, why: WhySignIn) -> AuthFault {
-        let challenge = match &self.why {
-            Why::Due => None,
-            Why::Refused(_, challenge) => Some(challenge.clone()),
-        };
-        AuthFault::SignIn(SignInNeed { why, challenge })
-    }
-
-    async fn refresh(&self, grant: Grant, refresh: &SecretString) -> Result<SecretString, AuthFault> {
-        let fetch = self.core.fetches.named_by(&self.target.url).await;
-        let fetch = match fetch {
-            Ok(fetch) => fetch,
-            Err(error) => return self.still_good().ok_or_else(|| unavailable(&error)),
-        };
-        let now = self.core.now();
-        let endpoint = TokenEndpoint {
-            fetch: &fetch,
-            server: &grant.server,
-            client: &grant.client,
-            now,
-        };
-        match endpoint.refresh(refresh, &grant.resource).await {
-            Ok(tokens) => self.keep(with_tokens(grant, tokens, now)).await,
-            Err(TokenError::Unavailable(what)) => self.still_good().ok_or(AuthFault::Unavailable(what)),
-            Err(TokenError::Over) => self.lapse(grant).await,
-            Err(TokenError::UnknownClient) => {
-                if grant.client.origin == ClientOrigin::Dynamic {
-                    self.core
-                        .keychain
-                        .delete(&Account::Client(self.target.connector.clone()))
-                        .await?;
-                }
-                self.lapse(grant).await
-            }
-            Err(TokenError::Refused(what)) => {
-                tracing::warn!(connector = %self.target.connector, %what, "its token was not renewed");
-                self.still_good().ok_or_else(|| self.sign_in(WhySignIn::Over))
-            }
-        }
-    }
-
-    /// The server takes what is kept no longer, which is remembered, so that it is not asked again.
-    async fn lapse(&self, mut grant: Grant) -> Result<SecretString, AuthFault> {
-        let still_good = self.still_good();
-        grant.refresh = None;
-        if still_good.is_none() {
-            grant.access = None;
-        }
-        let access = Access::SignedIn(Box::new(grant.clone()));
-        self.slot.hold(Some(Held::new(grant, Reason::Plain, Kept::InKeychain)));
-        self.core.keep_access(&self.target.connector, &access).await?;
-        still_good.ok_or_else(|| self.sign_in(WhySignIn::Over))
-    }
-
-    /// Keeps a new token before anybody uses it.
-    async fn keep(&self, grant: Grant) -> Result<SecretString, AuthFault> {
-        let reason = match self.why {
-            Why::Due => Reason::Plain,
-            Why::Refused(..) => Reason::Refused,
-        };
-        let token = grant.access.clone();
-        let access = Access::SignedIn(Box::new(grant.clone()));
-        let kept = self.core.keep_access(&self.target.connector, &access).await;
-        let state = if kept.is_ok() { Kept::InKeychain } else { Kept::NotYet };
-        self.slot.hold(Some(Held::new(grant, reason, state)));
-        kept?;
-        token.ok_or_else(|| self.sign_in(WhySignIn::Over))
-    }
-
-    /// A token for the client itself (RFC 6749 §4.4); nobody signs in.
-    async fn own(&self, known: Option<Box<Grant>>) -> Result<SecretString, AuthFault> {
-        let now = self.core.now();
-        let fetch = self
-            .core
-            .fetches
-            .named_by(&self.target.url)
-            .await
-            .map_err(|error| unavailable(&error))?;
-        let grant = match known {
-            Some(grant) => *grant,
-            None => self.own_grant(&fetch).await.map_err(from_sign_in)?,
-        };
-        let endpoint = TokenEndpoint {
-            fetch: &fetch,
-            server: &grant.server,
-            client: &grant.client,
-            now,
-        };
-        match endpoint.client_credentials(&grant.scopes, &grant.resource).await {
-            Ok(tokens) => self.keep(with_tokens(grant, tokens, now)).await,
-            Err(TokenError::Unavailable(what) | TokenError::Refused(what)) => Err(AuthFault::Unavailable(what)),
-            Err(TokenError::Over | TokenError::UnknownClient) => Err(AuthFault::Unavailable(format!(
-                "{} does not accept the client id or the key of the entry",
-                grant.server.issuer
-            ))),
-        }
-    }
-
-    async fn own_grant(&self, fetch: &super::fetch::Fetch) -> Result<Grant, SignInError> {
-        let asked = match &self.why {
-            Why::Due => challenge::Asked::default(),
-            Why::Refused(_, challenge) => challenge::read(challenge).map_err(SignInError::Unsupported)?,
-        };
-        let settings = self.target.oauth.as_ref().map(|oauth| &oauth.settings);
-        let wanted = settings.and_then(|settings| settings.issuer.as_deref());
-        let preferred: Vec<_> = wanted.into_iter().collect();
-        let found = discovery::discover(fetch, &self.target, &asked, &preferred).await?;
-        let client = register::of_entry(&self.target, &found)?.ok_or(SignInError::NobodySignsIn)?;
-        let scopes = scopes::choose(Wishes {
-            configured: settings.and_then(|settings| settings.scopes.as_deref()),
-            challenged: &asked.scopes,
-            of_resource: &found.resource_scopes,
-            ..Wishes::default()
-        });
-        Ok(Grant {
-            url: self.target.canonical(),
-            resource: found.resource,
-            server: Endpoints::from(&found.server),
-            client,
-            access: None,
-            refresh: None,
-            issued_at: 0,
-            expires_at: None,
-            scopes,
-        })
     }
 }
 
@@ -393,29 +129,4 @@ pub(super) fn with_tokens(mut grant: Grant, tokens: Tokens, now: u64) -> Grant {
         grant.scopes = scopes;
     }
     grant
-}
-
-fn unavailable(error: &FetchError) -> AuthFault {
-    AuthFault::Unavailable(error.to_string())
-}
-
-fn from_sign_in(error: SignInError) -> AuthFault {
-    match error {
-        SignInError::Keychain(fault) => AuthFault::Keychain(fault),
-        SignInError::Unavailable(what) | SignInError::Refused(what) => AuthFault::Unavailable(what),
-        other @ (SignInError::Unsupported(_)
-        | SignInError::Confirm { .. }
-        | SignInError::NeedsClient { .. }
-        | SignInError::NeedsIssuer { .. }
-        | SignInError::OtherIssuer { .. }
-        | SignInError::NoPkce { .. }
-        | SignInError::UnsafeUrl
-        | SignInError::CallbackUnavailable(_)
-        | SignInError::TooMany
-        | SignInError::NobodySignsIn
-        | SignInError::Replaced) => {
-            let sentence = other.sentence();
-            AuthFault::Unavailable(sentence.trim_end_matches('.').to_owned())
-        }
-    }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     authorize,
+    bearer::is_own,
     board::Ticket,
     challenge::{self, Asked},
     discovery::{self, Found},
@@ -15,11 +16,14 @@ use super::{
     safe_url::safe,
     scopes::{self, Wishes},
     sign_ins::Inner,
+    slot::{Life, Standing},
     target::{Ask, Begun, Target, place},
     ways::{Choice, Registers},
 };
 use crate::{
     config::Redirect,
+    ids::ConnectorId,
+    secrets::{Account, Written},
     snapshot::{RedirectKind, SignInOutcome, SignInStage, SignInView},
 };
 
@@ -53,6 +57,13 @@ impl Before {
 
 pub(super) async fn begin(inner: Arc<Inner>, target: Target, ask: Ask) -> Result<Begun, SignInError> {
     let id = target.connector.clone();
+    if is_own(&target) {
+        let_in_again(&inner, &id).await?;
+        return Err(SignInError::NobodySignsIn);
+    }
+    let slot = inner.core.slot(&id);
+    slot.next_entry();
+    let life = slot.life();
     let ticket = inner.board.open(SignInView {
         server: id.clone(),
         sign_in_at: None,
@@ -60,7 +71,7 @@ pub(super) async fn begin(inner: Arc<Inner>, target: Target, ask: Ask) -> Result
         since: inner.core.now(),
         stage: SignInStage::Preparing,
     });
-    let result = prepare(&inner, &target, &ask, ticket).await;
+    let result = prepare(&inner, &target, &ask, ticket, life).await;
     if let Some(stage) = result.as_ref().err().and_then(stage_of) {
         let now = inner.core.now();
         inner.board.change(&id, ticket, |view| {
@@ -69,6 +80,15 @@ pub(super) async fn begin(inner: Arc<Inner>, target: Target, ask: Ask) -> Result
         });
     }
     result
+}
+
+/// A connector that signs in by itself does so again, where the person had signed out.
+async fn let_in_again(inner: &Inner, id: &ConnectorId) -> Result<(), SignInError> {
+    if let Some(Access::SignedOut) = inner.core.access(id).await? {
+        inner.core.keychain.delete(&Account::OAuth(id.clone())).await?;
+    }
+    inner.core.slot(id).stand(Standing::Kept);
+    Ok(())
 }
 
 /// What the person is shown where it does not go on.
@@ -100,11 +120,14 @@ fn stage_of(error: &SignInError) -> Option<SignInStage> {
     })
 }
 
-async fn prepare(inner: &Inner, target: &Target, ask: &Ask, ticket: Ticket) -> Result<Begun, SignInError> {
+async fn prepare(
+    inner: &Arc<Inner>,
+    target: &Target,
+    ask: &Ask,
+    ticket: Ticket,
+    life: Life,
+) -> Result<Begun, SignInError> {
     let id = &target.connector;
-    if super::bearer::is_own(target) {
-        return Err(SignInError::NobodySignsIn);
-    }
     let asked = ask
         .challenge
         .as_ref()
@@ -163,7 +186,7 @@ async fn prepare(inner: &Inner, target: &Target, ask: &Ask, ticket: Ticket) -> R
                 redirect_uri,
             }
         }
-        None => registered(inner, &fetch, target, &found, &before, ask.redirect, &scopes).await?,
+        None => registered(inner, &fetch, target, &found, &before, ask.redirect, &scopes, life).await?,
     };
     wait(inner, target, &found, chosen, scopes, &endpoint, fetch.zone(), ticket).await
 }
@@ -199,6 +222,10 @@ fn confirm(target: &Target, found: &Found, before: &Before, ask: &Ask) -> Result
 }
 
 /// The client that is registered, or one that is registered now.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what is registered is made of all that was found"
+)]
 async fn registered(
     inner: &Inner,
     fetch: &Fetch,
@@ -207,6 +234,7 @@ async fn registered(
     before: &Before,
     ask: Option<RedirectKind>,
     scopes: &[String],
+    life: Life,
 ) -> Result<Chosen, SignInError> {
     let issuer = &found.server.issuer;
     let kept = before.registration.as_ref().filter(|kept| kept.issuer == *issuer);
@@ -247,7 +275,15 @@ async fn registered(
             expires_at: (secret_expires_at != 0).then(|| secret_expires_at.saturating_mul(1000)),
             chosen: ask.or(chosen),
         };
-        inner.core.keep_registration(&target.connector, &registration).await?;
+        let slot = inner.core.slot(&target.connector);
+        let is_wanted = move || slot.life() == life;
+        let kept = inner
+            .core
+            .keep_registration(&target.connector, &registration, is_wanted)
+            .await?;
+        if kept == Written::NotWanted {
+            return Err(SignInError::Replaced);
+        }
         if let Some(kind) = ask {
             inner.remember(issuer, kind);
         }
@@ -271,7 +307,7 @@ fn first(ways: Vec<(RedirectKind, String)>) -> Result<(RedirectKind, String), Si
 
 #[expect(clippy::too_many_arguments, reason = "the last step needs what all others found")]
 async fn wait(
-    inner: &Inner,
+    inner: &Arc<Inner>,
     target: &Target,
     found: &Found,
     chosen: Chosen,
@@ -305,9 +341,13 @@ async fn wait(
         scopes: scopes.clone(),
         expires_at,
     };
-    let is_wanted = || inner.board.stands(id, ticket);
-    if !inner.flows.put(id, page.state, flow, is_wanted).await? {
-        return Err(SignInError::Replaced);
+    let is_wanted = {
+        let (inner, id) = (inner.clone(), id.clone());
+        move || inner.board.stands(&id, ticket)
+    };
+    match inner.flows.put(id, page.state, flow, is_wanted).await? {
+        Written::Yes => {}
+        Written::NotWanted => return Err(SignInError::Replaced),
     }
     let stage = SignInStage::Waiting {
         url: auth_url.as_str().to_owned(),

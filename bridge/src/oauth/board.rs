@@ -71,8 +71,15 @@ impl Board {
 
     /// Takes down the card of this ticket.
     pub(super) fn close(&self, id: &ConnectorId, ticket: Ticket) {
-        if self.stands(id, ticket) {
-            self.clear(id);
+        let mut cards = self.lock();
+        let is_there = cards
+            .by_connector
+            .get(id)
+            .is_some_and(|(current, _)| *current == ticket);
+        if is_there {
+            cards.by_connector.remove(id);
+            drop(cards);
+            self.tell();
         }
     }
 

@@ -5,16 +5,16 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 
 use super::{
     fetch::Fetches,
-    record::{Access, Registration, from_text, to_text},
-    slot::Slot,
+    record::{Access, Grant, Registration, from_text, to_text},
+    slot::{Life, Slot},
 };
 use crate::{
     ids::ConnectorId,
-    secrets::{Account, Keychain, KeychainFault},
+    secrets::{Account, Keychain, KeychainFault, Written},
 };
 
 pub(super) struct Core {
@@ -44,24 +44,45 @@ impl Core {
         slots.entry(id.clone()).or_default().clone()
     }
 
-    pub(super) fn drop_slot(&self, id: &ConnectorId) {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-    }
-
     pub(super) async fn access(&self, id: &ConnectorId) -> Result<Option<Access>, KeychainFault> {
         self.read(&Account::OAuth(id.clone())).await
     }
 
-    pub(super) async fn keep_access(&self, id: &ConnectorId, access: &Access) -> Result<(), KeychainFault> {
-        self.write(Account::OAuth(id.clone()), access).await
+    /// Keeps what a sign-in or a renewal gave, where it is still wanted when the keychain comes to it.
+    pub(super) async fn keep_grant(
+        &self,
+        id: &ConnectorId,
+        grant: &Grant,
+        is_wanted: impl FnOnce() -> bool + Send + 'static,
+    ) -> Result<Written, KeychainFault> {
+        let text = to_text(&Access::SignedIn(Box::new(grant.clone())));
+        self.keychain
+            .write_if(&Account::OAuth(id.clone()), text, is_wanted)
+            .await
     }
 
     pub(super) async fn registration(&self, id: &ConnectorId) -> Result<Option<Registration>, KeychainFault> {
         self.read(&Account::Client(id.clone())).await
     }
 
-    pub(super) async fn keep_registration(&self, id: &ConnectorId, kept: &Registration) -> Result<(), KeychainFault> {
-        self.write(Account::Client(id.clone()), kept).await
+    pub(super) async fn keep_registration(
+        &self,
+        id: &ConnectorId,
+        kept: &Registration,
+        is_wanted: impl FnOnce() -> bool + Send + 'static,
+    ) -> Result<Written, KeychainFault> {
+        let account = Account::Client(id.clone());
+        self.keychain.write_if(&account, to_text(kept), is_wanted).await
+    }
+
+    /// The server does not know this app any longer: it is registered anew, unless that has happened.
+    pub(super) async fn forget_client(&self, id: &ConnectorId, life: Life, client: &str) -> Result<(), KeychainFault> {
+        let kept = self.registration(id).await?;
+        let is_kept = kept.is_some_and(|kept| kept.client.id == client);
+        if is_kept && self.slot(id).life() == life {
+            self.keychain.delete(&Account::Client(id.clone())).await?;
+        }
+        Ok(())
     }
 
     async fn read<T: DeserializeOwned>(&self, account: &Account) -> Result<Option<T>, KeychainFault> {
@@ -73,9 +94,5 @@ impl Core {
             }
             value
         }))
-    }
-
-    async fn write<T: Serialize>(&self, account: Account, value: &T) -> Result<(), KeychainFault> {
-        self.keychain.write(&account, to_text(value)).await
     }
 }

@@ -9,29 +9,31 @@ use super::{
     bearer::with_tokens,
     board::TOO_LATE,
     callback::{Answer, Callback},
-    record::{Access, ClientOrigin, Flow, Grant},
+    record::{ClientOrigin, Flow, Grant},
+    revoke,
     sign_ins::{Finished, Inner},
-    slot::{Held, Kept, Reason, TURN_WAIT},
+    slot::{Entry, Held, Kept, Reason, TURN_WAIT},
     target::place,
     token::{TokenEndpoint, TokenError, error_code},
 };
 use crate::{
     ids::ConnectorId,
-    secrets::Account,
+    secrets::Written,
     snapshot::{SignInOutcome, SignInStage, SignInView},
 };
 
 /// Most characters of a server's own words.
 const LONGEST_WORDS: usize = 200;
 
-pub(super) async fn finish(inner: Arc<Inner>, callback: Callback) -> Finished {
-    let claimed = match inner.flows.claim(&callback.state).await {
+pub(super) async fn finish(inner: Arc<Inner>, id: ConnectorId, callback: Callback) -> Finished {
+    // Before it is claimed: what gives it up from now on is not overlooked.
+    let entry = inner.core.slot(&id).entry();
+    let claimed = match inner.flows.claim(&id, &callback.state).await {
         Ok(claimed) => claimed,
         Err(fault) => return nobody(SignInOutcome::Failed, fault.sentence()),
     };
-    let Some((id, flow)) = claimed else {
-        let words = "No sign-in waits for this answer. It may have been used already; else begin again.";
-        return nobody(SignInOutcome::InvalidState, words.to_owned());
+    let Some(flow) = claimed else {
+        return nobody_waits();
     };
     let at = |text: &str| Url::parse(text).map_or_else(|_| String::new(), |url| place(&url));
     let ticket = inner.board.open(SignInView {
@@ -41,8 +43,13 @@ pub(super) async fn finish(inner: Arc<Inner>, callback: Callback) -> Finished {
         since: inner.core.now(),
         stage: SignInStage::Finishing,
     });
-    let (outcome, message) = match end(&inner, &id, &flow, callback).await {
-        Ok(()) => {
+    let (outcome, message) = match end(&inner, &id, &flow, entry, callback).await {
+        Ok(Written::NotWanted) => {
+            inner.board.close(&id, ticket);
+            let words = "This sign-in was given up meanwhile, and nothing of it is kept.";
+            return nobody(SignInOutcome::Cancelled, words.to_owned());
+        }
+        Ok(Written::Yes) => {
             inner.add_to_row(&id);
             inner.board.close(&id, ticket);
             (SignInOutcome::SignedIn, format!("You are signed in for {}.", flow.name))
@@ -66,6 +73,12 @@ pub(super) async fn finish(inner: Arc<Inner>, callback: Callback) -> Finished {
     }
 }
 
+/// What a stranger's answer comes to, and one that was used.
+pub(super) fn nobody_waits() -> Finished {
+    let words = "No sign-in waits for this answer. It may have been used already; else begin again.";
+    nobody(SignInOutcome::InvalidState, words.to_owned())
+}
+
 fn nobody(outcome: SignInOutcome, message: String) -> Finished {
     Finished {
         server: None,
@@ -74,13 +87,13 @@ fn nobody(outcome: SignInOutcome, message: String) -> Finished {
     }
 }
 
-type Ended = Result<(), (SignInOutcome, String)>;
+type Ended = Result<Written, (SignInOutcome, String)>;
 
 fn failed(message: impl Into<String>) -> (SignInOutcome, String) {
     (SignInOutcome::Failed, message.into())
 }
 
-async fn end(inner: &Inner, id: &ConnectorId, flow: &Flow, callback: Callback) -> Ended {
+async fn end(inner: &Inner, id: &ConnectorId, flow: &Flow, entry: Entry, callback: Callback) -> Ended {
     if flow.expires_at <= inner.core.now() {
         return Err((SignInOutcome::Expired, TOO_LATE.to_owned()));
     }
@@ -95,7 +108,7 @@ async fn end(inner: &Inner, id: &ConnectorId, flow: &Flow, callback: Callback) -
         ));
     }
     match callback.answer {
-        Answer::Code(code) => exchange(inner, id, flow, &code).await,
+        Answer::Code(code) => exchange(inner, id, flow, entry, &code).await,
         Answer::Refusal { error, description } => Err(refusal(&error, description.as_deref())),
     }
 }
@@ -115,7 +128,11 @@ fn refusal(error: &str, description: Option<&str>) -> (SignInOutcome, String) {
     }
 }
 
-async fn exchange(inner: &Inner, id: &ConnectorId, flow: &Flow, code: &SecretString) -> Ended {
+async fn exchange(inner: &Inner, id: &ConnectorId, flow: &Flow, entry: Entry, code: &SecretString) -> Ended {
+    let slot = inner.core.slot(id);
+    let Some(life) = slot.wants(entry) else {
+        return Ok(Written::NotWanted);
+    };
     let url = Url::parse(&flow.url).map_err(|_not_a_url| failed("The connector has no address."))?;
     let fetch = inner.core.fetches.named_by(&url).await;
     let fetch = fetch.map_err(|error| failed(format!("Signing in did not work: {error}.")))?;
@@ -133,7 +150,7 @@ async fn exchange(inner: &Inner, id: &ConnectorId, flow: &Flow, code: &SecretStr
         Ok(tokens) => tokens,
         Err(TokenError::UnknownClient) => {
             if flow.client.origin == ClientOrigin::Dynamic {
-                let forgotten = inner.core.keychain.delete(&Account::Client(id.clone())).await;
+                let forgotten = inner.core.forget_client(id, life, &flow.client.id).await;
                 forgotten.map_err(|fault| failed(fault.sentence()))?;
             }
             return Err(failed("The server does not know this app any longer. Sign in again."));
@@ -155,13 +172,21 @@ async fn exchange(inner: &Inner, id: &ConnectorId, flow: &Flow, code: &SecretStr
         scopes: flow.scopes.clone(),
     };
     let grant = with_tokens(empty, tokens, now);
-    let slot = inner.core.slot(id);
     // A renewal of the old token must not be written over the new one.
-    let turn = tokio::time::timeout(TURN_WAIT, slot.turn.lock()).await;
+    let turn = tokio::time::timeout(TURN_WAIT, slot.turn().lock_owned()).await;
     let _turn = turn.map_err(|_elapsed| failed("An older sign-in is still being renewed. Sign in again."))?;
-    let access = Access::SignedIn(Box::new(grant.clone()));
-    let kept = inner.core.keep_access(id, &access).await;
-    kept.map_err(|fault| failed(fault.sentence()))?;
-    slot.hold(Some(Held::new(grant, Reason::Plain, Kept::InKeychain)));
-    Ok(())
+    let is_wanted = {
+        let slot = slot.clone();
+        move || slot.wants(entry).is_some()
+    };
+    let kept = inner.core.keep_grant(id, &grant, is_wanted).await;
+    match kept.map_err(|fault| failed(fault.sentence()))? {
+        Written::Yes if slot.hold(life, Some(Held::new(grant.clone(), Reason::Plain, Kept::InKeychain))) => {
+            Ok(Written::Yes)
+        }
+        Written::Yes | Written::NotWanted => {
+            revoke::soon(&inner.core, grant);
+            Ok(Written::NotWanted)
+        }
+    }
 }

@@ -22,6 +22,8 @@ mod need;
 mod pair;
 mod record;
 mod register;
+mod renewal;
+mod revoke;
 mod safe_url;
 mod scopes;
 mod sign_ins;

@@ -6,13 +6,13 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
+use secrecy::ExposeSecret as _;
 use tokio::sync::watch;
-use url::Url;
 
 use super::{
+    authorize::connector_of,
     bearer::{self, Bearer, Signed},
     begin,
     board::Board,
@@ -21,10 +21,10 @@ use super::{
     fault::{AuthFault, SignInError},
     finish,
     flows::Flows,
-    record::{Access, Grant},
-    slot::{Held, Kept, Reason, TURN_WAIT},
+    record::{Access, to_text},
+    revoke,
+    slot::{Held, Kept, Reason, Standing},
     target::{Ask, Begun, Target},
-    token::{TokenEndpoint, TokenKind},
     ways::Ways,
 };
 use crate::{
@@ -37,8 +37,6 @@ use crate::{
 const MOST_IN_A_ROW: usize = 3;
 /// How long a sign-in counts as one of a row, in milliseconds.
 const ROW: u64 = 10 * 60 * 1000;
-/// Until a server has forgotten a token; it is forgotten here whatever it says.
-const REVOKED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The world around the sign-ins.
 pub struct SignInOptions {
@@ -77,10 +75,13 @@ pub(super) struct Inner {
 }
 
 impl SignIns {
-    /// Contacts nobody and reads nothing yet.
+    /// Contacts nobody and reads nothing yet. Within a runtime, in which servers are asked to forget what goes from the
+    /// keychain.
     pub fn new(options: SignInOptions) -> Arc<Self> {
+        let core = Arc::new(Core::new(options.keychain.clone(), options.now));
+        revoke::whatever_goes(&core);
         let inner = Inner {
-            core: Arc::new(Core::new(options.keychain.clone(), options.now)),
+            core,
             flows: Flows::new(options.keychain),
             board: Board::new(),
             deep_links: AtomicBool::new(false),
@@ -112,10 +113,13 @@ impl SignIns {
         }
     }
 
-    /// Ends the sign-in that waits for this answer. A stranger's answer, or one that was used, changes nothing. It is
-    /// carried through whatever becomes of the caller.
-    pub async fn finish(&self, callback: Callback) -> Finished {
-        match tokio::spawn(finish::finish(self.inner.clone(), callback)).await {
+    /// Ends the sign-in that waits for this answer. A stranger's answer, or one that was used, changes nothing; one that
+    /// names no connector that there is costs nothing either. It is carried through whatever becomes of the caller.
+    pub async fn finish(&self, callback: Callback, is_connector: impl FnOnce(&ConnectorId) -> bool) -> Finished {
+        let Some(id) = connector_of(&callback.state).filter(|id| is_connector(id)) else {
+            return finish::nobody_waits();
+        };
+        match tokio::spawn(finish::finish(self.inner.clone(), id, callback)).await {
             Ok(finished) => finished,
             Err(error) => {
                 tracing::error!(%error, "finishing a sign-in ended abnormally");
@@ -128,32 +132,39 @@ impl SignIns {
         }
     }
 
-    /// Gives up the sign-in of a connector that is prepared, waits or failed; whether there was one.
+    /// Gives up the sign-in of a connector that is prepared, waits, is being finished, or failed; whether there was one.
     pub async fn cancel(&self, id: &ConnectorId) -> bool {
-        let was_there = self.inner.board.clear(id);
-        if let Err(fault) = self.inner.flows.clear(id).await {
-            tracing::warn!(connector = %id, fault = %fault.sentence(), "a sign-in that was given up stays in the keychain");
+        let inner = &self.inner;
+        inner.core.slot(id).next_entry();
+        let was_there = inner.board.clear(id);
+        inner.flows.clear(id);
+        if let Err(fault) = inner.core.keychain.settled(id).await {
+            tracing::warn!(
+                connector = %id,
+                fault = %fault.sentence(),
+                "a sign-in that was given up stays in the keychain for now"
+            );
         }
         was_there
     }
 
-    /// Forgets tokens, registration and flows, asks the server to do so too where it can, and remembers that the person
-    /// signed out.
+    /// Forgets tokens, registration and flows, has the server asked to do so too where it can, and remembers that the
+    /// person signed out. What is under way for the connector comes too late from now on.
     ///
     /// # Errors
-    /// When the keychain does not do it.
+    /// When the keychain does not do it yet; it does it once it can be had in this run, and until then the connector is
+    /// signed out all the same.
     pub async fn sign_out(&self, id: &ConnectorId) -> Result<(), KeychainFault> {
-        self.end(id, Afterwards::SignedOut).await
+        self.end(id, Standing::SignedOut).await
     }
 
-    /// Forgets everything of a removed connector, and asks its server to do so too where it can.
+    /// Forgets everything of a removed connector, and has its server asked to do so too where it can. It is so when this
+    /// returns; the future only waits for the keychain.
     ///
     /// # Errors
-    /// When the keychain does not do it.
-    pub async fn forget(&self, id: &ConnectorId) -> Result<(), KeychainFault> {
-        self.end(id, Afterwards::Unknown).await?;
-        self.inner.core.drop_slot(id);
-        Ok(())
+    /// When the keychain does not do it yet; it does it once it can be had.
+    pub fn forget(&self, id: &ConnectorId) -> impl Future<Output = Result<(), KeychainFault>> + Send + use<> {
+        self.end(id, Standing::Kept)
     }
 
     /// What the window shows of sign-ins, by connector.
@@ -173,56 +184,56 @@ impl SignIns {
     pub async fn bearer(&self, target: Target) -> Result<Signed, AuthFault> {
         let core = &self.inner.core;
         let slot = core.slot(&target.connector);
+        let life = slot.is_at(&target);
+        if slot.standing() == Standing::SignedOut {
+            return Ok(Signed::SignedOut);
+        }
         if slot.held(&target).is_none() {
             match core.access(&target.connector).await? {
                 Some(Access::SignedOut) => return Ok(Signed::SignedOut),
                 Some(Access::SignedIn(grant)) if grant.is_for(&target) => {
-                    slot.hold_first(Held::new(*grant, Reason::Plain, Kept::InKeychain), &target);
+                    slot.hold_first(life, Held::new(*grant, Reason::Plain, Kept::InKeychain), &target);
                 }
                 Some(Access::SignedIn(_)) | None if bearer::is_own(&target) => {}
                 Some(Access::SignedIn(_)) | None => return Ok(Signed::Nothing),
             }
         }
-        Ok(Signed::In(Arc::new(Bearer::new(core.clone(), target))))
+        Ok(Signed::In(Arc::new(Bearer::new(core.clone(), target, life))))
     }
 
-    async fn end(&self, id: &ConnectorId, afterwards: Afterwards) -> Result<(), KeychainFault> {
+    fn end(
+        &self,
+        id: &ConnectorId,
+        standing: Standing,
+    ) -> impl Future<Output = Result<(), KeychainFault>> + Send + use<> {
         let inner = &self.inner;
         inner.board.clear(id);
         inner.lock_rows().remove(id);
-        inner.flows.clear(id).await?;
-        let slot = inner.core.slot(id);
-        let grant = {
-            // A renewal that goes on longer finds afterwards that it was signed out meanwhile.
-            let _turn = tokio::time::timeout(TURN_WAIT, slot.turn.lock()).await.ok();
-            let grant = match inner.core.access(id).await? {
-                Some(Access::SignedIn(grant)) => Some(grant),
-                Some(Access::SignedOut) | None => None,
-            };
-            match afterwards {
-                Afterwards::SignedOut => inner.core.keep_access(id, &Access::SignedOut).await?,
-                Afterwards::Unknown => inner.core.keychain.delete(&Account::OAuth(id.clone())).await?,
-            }
-            slot.hold(None);
-            grant
+        let held = inner.core.slot(id).end(standing);
+        inner.flows.clear(id);
+        let mark = match standing {
+            Standing::SignedOut => Some(to_text(&Access::SignedOut).expose_secret().to_owned()),
+            Standing::Kept => None,
         };
-        inner.core.keychain.delete(&Account::Client(id.clone())).await?;
-        if let Some(grant) = grant
-            && tokio::time::timeout(REVOKED_WITHIN, inner.revoke(&grant))
-                .await
-                .is_err()
-        {
-            tracing::info!(connector = %id, "its server did not forget the sign-in in time");
+        inner.core.keychain.put_soon(
+            id,
+            vec![
+                (Account::OAuth(id.clone()), mark),
+                (Account::Client(id.clone()), None),
+                (Account::Verifier(id.clone()), None),
+            ],
+        );
+        let (core, id) = (inner.core.clone(), id.clone());
+        async move {
+            let settled = core.keychain.settled(&id).await;
+            // The server forgets what the keychain gives; what that does not have, or not yet, is here alone.
+            let is_here_alone = |held: &Arc<Held>| settled.is_err() || held.kept == Kept::NotYet;
+            if let Some(held) = held.filter(is_here_alone) {
+                revoke::soon(&core, held.grant.clone());
+            }
+            settled
         }
-        Ok(())
     }
-}
-
-/// What is known of a connector after its sign-in ended.
-#[derive(Clone, Copy)]
-enum Afterwards {
-    SignedOut,
-    Unknown,
 }
 
 impl Inner {
@@ -265,29 +276,5 @@ impl Inner {
 
     fn lock_rows(&self) -> std::sync::MutexGuard<'_, HashMap<ConnectorId, Vec<u64>>> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// RFC 7009, where the server offers it.
-    async fn revoke(&self, grant: &Grant) {
-        let Ok(url) = Url::parse(&grant.url) else { return };
-        if grant.server.revocation.is_none() {
-            return;
-        }
-        let Ok(fetch) = self.core.fetches.named_by(&url).await else {
-            return;
-        };
-        let endpoint = TokenEndpoint {
-            fetch: &fetch,
-            server: &grant.server,
-            client: &grant.client,
-            now: self.core.now(),
-        };
-        let refresh = grant.refresh.as_ref().map(|token| (token, TokenKind::Refresh));
-        let access = grant.access.as_ref().map(|token| (token, TokenKind::Access));
-        for (token, kind) in refresh.into_iter().chain(access) {
-            if !endpoint.revoke(token, kind).await {
-                tracing::info!("a server did not forget a token that was signed out");
-            }
-        }
     }
 }

@@ -1,8 +1,8 @@
-//! The token of one connector in memory, and whose turn it is to renew it.
+//! The token of one connector in memory, whose turn it is to renew it, and what has been ended meanwhile.
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -22,12 +22,42 @@ const LEAST_AHEAD: Duration = Duration::from_secs(2);
 /// Until whoever renews the token, or replaces it, is done.
 pub(super) const TURN_WAIT: Duration = Duration::from_secs(15);
 
+/// There for as long as the program runs, so that what began before a sign-out or a removal finds that it came too late.
 #[derive(Default)]
 pub(super) struct Slot {
-    /// Held by who renews.
-    pub(super) turn: Arc<tokio::sync::Mutex<Turn>>,
-    held: Mutex<Option<Arc<Held>>>,
+    state: Mutex<State>,
     attempts: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    held: Option<Arc<Held>>,
+    life: Life,
+    entry: Entry,
+    standing: Standing,
+    /// Where the connector is now, as far as anybody asked; see [`Target::canonical`].
+    url: Option<String>,
+    /// Of this life: nobody waits for what an earlier one still does.
+    turn: Arc<tokio::sync::Mutex<Turn>>,
+}
+
+/// Which of a connector's lives something belongs to: a sign-out, a removal, another address by click begins the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Life(u64);
+
+/// Which of a connector's sign-ins something belongs to: a newer one, or giving it up, begins the next, and so does the
+/// next life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Entry(u64);
+
+/// Whether the person signed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Standing {
+    /// What the keychain says counts.
+    #[default]
+    Kept,
+    /// They did, whatever the keychain still says.
+    SignedOut,
 }
 
 /// How the last renewal ended.
@@ -96,36 +126,110 @@ impl Held {
 impl Slot {
     /// What is held for this connector at its present address.
     pub(super) fn held(&self, target: &Target) -> Option<Arc<Held>> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let held = self.lock().held.clone();
         held.filter(|held| held.grant.is_for(target))
     }
 
-    pub(super) fn hold(&self, held: Option<Held>) {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held.map(Arc::new);
+    /// Holds this, if it is still of the present life.
+    pub(super) fn hold(&self, life: Life, held: Option<Held>) -> bool {
+        let mut state = self.lock();
+        if state.life != life {
+            return false;
+        }
+        if held.is_some() {
+            state.standing = Standing::Kept;
+        }
+        state.held = held.map(Arc::new);
+        true
     }
 
-    /// Holds this where nothing is held for the connector's present address: what is held is never older.
-    pub(super) fn hold_first(&self, first: Held, target: &Target) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.as_ref().is_none_or(|held| !held.grant.is_for(target)) {
-            *held = Some(Arc::new(first));
+    /// Holds what was read for the connector's present address, where nothing is held for it: what is held is never
+    /// older.
+    pub(super) fn hold_first(&self, life: Life, first: Held, target: &Target) {
+        let mut state = self.lock();
+        let is_present = state.life == life && state.url.as_ref() == Some(&target.canonical());
+        if is_present && state.held.as_ref().is_none_or(|held| !held.grant.is_for(target)) {
+            state.held = Some(Arc::new(first));
         }
+    }
+
+    /// The connector is there now.
+    pub(super) fn is_at(&self, target: &Target) -> Life {
+        let mut state = self.lock();
+        state.url = Some(target.canonical());
+        state.life
+    }
+
+    pub(super) fn life(&self) -> Life {
+        self.lock().life
+    }
+
+    pub(super) fn standing(&self) -> Standing {
+        self.lock().standing
+    }
+
+    pub(super) fn stand(&self, standing: Standing) {
+        self.lock().standing = standing;
+    }
+
+    /// Whether what a renewal for this address brings may still be kept. For an earlier address it may, unless there is
+    /// something newer.
+    pub(super) fn takes(&self, life: Life, url: &str) -> bool {
+        let state = self.lock();
+        let is_newest = || state.held.as_ref().is_none_or(|held| held.grant.url == url);
+        state.life == life && (state.url.as_deref() == Some(url) || is_newest())
+    }
+
+    pub(super) fn entry(&self) -> Entry {
+        self.lock().entry
+    }
+
+    /// A sign-in begins, or the one under way is given up.
+    pub(super) fn next_entry(&self) {
+        self.lock().entry.0 += 1;
+    }
+
+    /// The life in which this sign-in is still wanted.
+    pub(super) fn wants(&self, entry: Entry) -> Option<Life> {
+        let state = self.lock();
+        (state.entry == entry).then_some(state.life)
+    }
+
+    /// From now on nothing that began earlier is kept; what was held.
+    pub(super) fn end(&self, standing: Standing) -> Option<Arc<Held>> {
+        let mut state = self.lock();
+        state.life.0 += 1;
+        state.entry.0 += 1;
+        state.standing = standing;
+        state.url = None;
+        state.turn = Arc::default();
+        state.held.take()
+    }
+
+    /// Held by who renews.
+    pub(super) fn turn(&self) -> Arc<tokio::sync::Mutex<Turn>> {
+        self.lock().turn.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The server accepted this token: what it turned away before says nothing against it any more.
     pub(super) fn accepted(&self, token: &SecretString) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(present) = held
-            .as_ref()
-            .filter(|held| held.reason == Reason::Refused && held.is(token))
-        {
-            *held = Some(Arc::new(Held {
-                grant: present.grant.clone(),
-                renew_at: present.renew_at,
+        let mut state = self.lock();
+        let held = state.held.take();
+        state.held = held.map(|held| {
+            if held.reason != Reason::Refused || !held.is(token) {
+                return held;
+            }
+            Arc::new(Held {
+                grant: held.grant.clone(),
+                renew_at: held.renew_at,
                 reason: Reason::Plain,
-                kept: present.kept,
-            }));
-        }
+                kept: held.kept,
+            })
+        });
     }
 
     /// How many renewals have ended.

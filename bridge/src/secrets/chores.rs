@@ -7,6 +7,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use secrecy::SecretString;
+
 use super::{Account, Binding, KeychainFault, SecretName, parts, record, record::Bound, vault::Vault};
 use crate::{
     ids::ConnectorId,
@@ -25,7 +27,12 @@ pub(super) enum Chore {
     ClearEntered,
     /// What was entered for the one belongs to the other from now on.
     HandOn { from: Binding, to: Binding },
+    /// These accounts hold this instead, or nothing. No value here is secret.
+    Put(Vec<(Account, Option<String>)>),
 }
+
+/// Is given what a sign-in gave when that goes by a chore.
+pub(super) type AccessGoes = Arc<dyn Fn(SecretString) + Send + Sync>;
 
 /// Whether what the vault holds is what the index of accounts is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +45,7 @@ pub(super) enum Lasting {
 pub(super) struct Chores {
     store: Arc<Store>,
     state: Mutex<State>,
+    access_goes: Mutex<Option<AccessGoes>>,
 }
 
 struct State {
@@ -72,6 +80,7 @@ impl Chores {
                 waiting,
                 noted: HashSet::new(),
             }),
+            access_goes: Mutex::default(),
         }
     }
 
@@ -84,7 +93,11 @@ impl Chores {
     /// Nothing of the connector is read before this is done.
     pub(super) fn add(&self, id: &ConnectorId, chore: Chore, names: Vec<SecretName>) {
         let task = Task { chore, names };
-        self.lock().waiting.entry(id.clone()).or_default().push_back(task);
+        let mut state = self.lock();
+        let waiting = state.waiting.entry(id.clone()).or_default();
+        if waiting.back() != Some(&task) {
+            waiting.push_back(task);
+        }
     }
 
     /// Whether anything waits.
@@ -121,6 +134,7 @@ impl Chores {
                 }
                 Chore::ClearEntered => self.remove(vault, id, &task.names, vec![Account::Token(id.clone())])?,
                 Chore::HandOn { from, to } => self.hand_on(vault, id, &task.names, (from, to))?,
+                Chore::Put(values) => self.put(vault, id, values)?,
             }
             self.done(id, &task);
         }
@@ -176,6 +190,39 @@ impl Chores {
         !over.is_empty()
     }
 
+    pub(super) fn tell_when_access_goes(&self, told: AccessGoes) {
+        *self.access_goes.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+    }
+
+    fn tell_of_access(&self, vault: &mut dyn Vault, id: &ConnectorId) {
+        let told = self.access_goes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // Where it cannot be read it cannot be removed either, and the chore is done later.
+        if let (Some(told), Ok(Some(value))) = (told, parts::get(vault, &Account::OAuth(id.clone()).to_string())) {
+            told(value);
+        }
+    }
+
+    fn put(
+        &self,
+        vault: &mut dyn Vault,
+        id: &ConnectorId,
+        values: &[(Account, Option<String>)],
+    ) -> Result<(), KeychainFault> {
+        for (account, value) in values {
+            if matches!(account, Account::OAuth(_)) {
+                self.tell_of_access(vault, id);
+            }
+            match value {
+                Some(value) => {
+                    self.note(account);
+                    parts::set(vault, &account.to_string(), &value.clone().into())?;
+                }
+                None => parts::delete(vault, &account.to_string())?,
+            }
+        }
+        Ok(())
+    }
+
     fn remember_to_clear(&self, id: &ConnectorId) {
         said(self.store.secrets_are_to_be_cleared(id));
     }
@@ -189,6 +236,9 @@ impl Chores {
     ) -> Result<(), KeychainFault> {
         accounts.extend(self.named(id, names));
         for account in accounts {
+            if matches!(account, Account::OAuth(_)) {
+                self.tell_of_access(vault, id);
+            }
             parts::delete(vault, &account.to_string())?;
             self.lock().noted.remove(&account);
         }

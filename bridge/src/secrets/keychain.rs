@@ -70,6 +70,14 @@ pub struct Places {
     pub store: Arc<Store>,
 }
 
+/// Whether a value was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    Yes,
+    /// It was not wanted any longer.
+    NotWanted,
+}
+
 /// The keychain. Cheap to clone.
 #[derive(Clone)]
 pub struct Keychain {
@@ -210,6 +218,30 @@ impl Keychain {
         .await
     }
 
+    /// As [`Keychain::write`], where it is still wanted when its turn comes. What [`Keychain::put_soon`] and the like were
+    /// asked for before is done first, what they are asked for later comes after it.
+    ///
+    /// # Errors
+    /// As [`Keychain::write`].
+    pub async fn write_if(
+        &self,
+        account: &Account,
+        value: SecretString,
+        is_wanted: impl FnOnce() -> bool + Send + 'static,
+    ) -> Result<Written, KeychainFault> {
+        let account = account.clone();
+        self.ask(move |inner, vault| {
+            inner.settle(vault, &account)?;
+            if !is_wanted() {
+                return Ok(Written::NotWanted);
+            }
+            inner.chores.note(&account);
+            parts::set(vault, &account.to_string(), &value)?;
+            Ok(Written::Yes)
+        })
+        .await
+    }
+
     /// Removes a value, if there is one.
     ///
     /// # Errors
@@ -255,6 +287,18 @@ impl Keychain {
     /// Removes what was entered for the connector, as [`Keychain::forget`] does; its sign-in stays.
     pub fn forget_entered(&self, id: &ConnectorId, names: Vec<SecretName>) {
         self.do_soon(id, Chore::ClearEntered, names);
+    }
+
+    /// From now on these accounts of the connector read as this; the keychain is changed as soon as it can be had in this
+    /// run. No value here may be secret.
+    pub fn put_soon(&self, id: &ConnectorId, values: Vec<(Account, Option<String>)>) {
+        self.do_soon(id, Chore::Put(values), Vec::new());
+    }
+
+    /// From now on this is given what a sign-in gave (`<id>:oauth`) when [`Keychain::forget`] or [`Keychain::put_soon`]
+    /// removes it. It must not wait.
+    pub fn tell_when_access_goes(&self, told: Arc<dyn Fn(SecretString) + Send + Sync>) {
+        self.inner.chores.tell_when_access_goes(told);
     }
 
     /// What was entered for `from` belongs to `to` from now on: nothing is read before that.

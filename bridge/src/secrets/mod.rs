@@ -26,7 +26,7 @@ pub use account::{Account, InvalidName, SecretName};
 pub use entry::{held_by, held_by_variables};
 pub use fault::{KeychainFault, TRY_AGAIN};
 pub use file::{FileKey, FileVaultError};
-pub use keychain::{KeepSecrets, Keychain, KeychainError, Places};
+pub use keychain::{KeepSecrets, Keychain, KeychainError, Places, Written};
 pub use named::Named;
 pub use record::{Binding, Bound, Change as BindingChange};
 pub(crate) use redact::is_secret_name;

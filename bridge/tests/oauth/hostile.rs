@@ -222,7 +222,7 @@ fn one_answer_that_comes_many_times_at_once_is_used_once() {
     let begun = room.begin(target("x", &authority), asked(&authority)).unwrap();
     let back = Callback::from_pasted(&authority.follow(begun.auth_url.as_str())).unwrap();
     let finished = room.runtime.block_on(async {
-        let all = (0..8).map(|_| room.sign_ins.finish(back.clone()));
+        let all = (0..8).map(|_| room.sign_ins.finish(back.clone(), |_| true));
         futures::future::join_all(all).await
     });
     let signed_in = finished
@@ -283,4 +283,21 @@ fn a_scheme_that_nobody_has_is_named() {
     assert_eq!(challenge(&authority).wanted(), Wanted::Unsupported("Basic".to_owned()));
     let error = room.begin(target("x", &authority), asked(&authority)).unwrap_err();
     assert_eq!(error, SignInError::Unsupported("Basic".to_owned()));
+}
+
+#[test]
+fn strangers_answers_with_made_up_names_keep_no_sign_in_from_being_finished() {
+    let mut room = Room::new();
+    let authority = room.authority(&[]);
+    let begun = room.begin(target("x", &authority), asked(&authority)).unwrap();
+    let back = authority.follow(begun.auth_url.as_str());
+    room.restart();
+    for n in 0..300 {
+        let stranger = Callback::from_query(&format!("code=a&state=b.made-up-{n}")).unwrap();
+        let finished = room
+            .runtime
+            .block_on(room.sign_ins.finish(stranger, |id| id.as_str() == "x"));
+        assert_eq!(finished.outcome, SignInOutcome::InvalidState);
+    }
+    assert_eq!(room.come_back(&back).outcome, SignInOutcome::SignedIn);
 }

@@ -53,7 +53,9 @@ impl Room {
             .unwrap();
         let (ahead, port) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU16::new(PORT)));
         let keychain = keychain(folder.path());
+        let inside = runtime.enter();
         let sign_ins = sign_ins(&keychain, &ahead, &port);
+        drop(inside);
         Self {
             runtime,
             folder,
@@ -66,6 +68,7 @@ impl Room {
 
     /// As after a restart: nothing but the keychain is left.
     pub(crate) fn restart(&mut self) {
+        let _inside = self.runtime.enter();
         self.sign_ins = sign_ins(&self.keychain, &self.ahead, &self.port);
     }
 
@@ -92,7 +95,7 @@ impl Room {
     /// Brings an address back as a browser does.
     pub(crate) fn come_back(&self, address: &str) -> Finished {
         self.runtime
-            .block_on(self.sign_ins.finish(Callback::from_pasted(address).unwrap()))
+            .block_on(self.sign_ins.finish(Callback::from_pasted(address).unwrap(), |_| true))
     }
 
     /// A whole sign-in; the server's page says yes.
