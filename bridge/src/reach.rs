@@ -105,13 +105,39 @@ impl Zone {
     }
 }
 
+/// Whether what is sent there cannot be read on the way: it is encrypted, or does not leave this computer.
+pub(crate) fn is_secure(url: &Url) -> bool {
+    match url.scheme() {
+        "https" => true,
+        "http" => is_loopback(url),
+        _ => false,
+    }
+}
+
 /// Whether a URL names this computer.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Domain(name)) => is_name_of_this_computer(name),
         Some(Host::Ipv4(ip)) => ip.is_loopback(),
         Some(Host::Ipv6(ip)) => ip.is_loopback() || ip.to_ipv4_mapped().is_some_and(|v4| v4.is_loopback()),
         None => false,
+    }
+}
+
+/// RFC 6761 §6.3; what these names resolve to is checked all the same, because not every system keeps to it.
+fn is_name_of_this_computer(name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// Whether a name may stand for this address, for an address that the person gave or that a server so near named.
+fn may_be_contacted(name: &str, ip: IpAddr, named_by: Option<Zone>) -> bool {
+    if is_name_of_this_computer(name) && !ip.to_canonical().is_loopback() {
+        return false;
+    }
+    match named_by {
+        None => !is_link_local(ip),
+        Some(zone) => zone.may_name(ip),
     }
 }
 
@@ -168,10 +194,6 @@ pub(crate) enum Resolver {
 
 impl dns::Resolve for Resolver {
     fn resolve(&self, name: dns::Name) -> dns::Resolving {
-        let may_be_contacted: fn(Option<Zone>, IpAddr) -> bool = |zone, ip| match zone {
-            None => !is_link_local(ip),
-            Some(zone) => zone.may_name(ip),
-        };
         let zone = match self {
             Self::Given => None,
             Self::NamedBy(zone) => Some(*zone),
@@ -180,7 +202,7 @@ impl dns::Resolve for Resolver {
             let host = name.as_str().to_owned();
             let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0))
                 .await?
-                .filter(|address| may_be_contacted(zone, address.ip()))
+                .filter(|address| may_be_contacted(&host, address.ip(), zone))
                 .collect();
             if found.is_empty() {
                 return Err(format!("{host} has no address that may be contacted").into());
@@ -232,6 +254,41 @@ mod tests {
                 let found = zones.map(|zone| zone.may_name(address.parse().unwrap()));
                 assert_eq!(found, allowed, "{address}");
             }
+        }
+    }
+
+    #[test]
+    fn a_name_of_this_computer_stands_for_no_other_address() {
+        for (name, ip, may) in [
+            ("localhost", "127.0.0.1", true),
+            ("localhost.", "::1", true),
+            ("app.localhost", "::ffff:127.0.0.1", true),
+            ("app.localhost", "93.184.216.34", false),
+            ("localhost", "10.0.0.1", false),
+            ("example.com", "93.184.216.34", true),
+        ] {
+            for zone in [None, Some(Zone::Loopback)] {
+                assert_eq!(may_be_contacted(name, ip.parse().unwrap(), zone), may, "{name} {ip}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_sent_is_encrypted_or_stays_on_this_computer() {
+        for (text, is_safe) in [
+            ("https://example.com/mcp", true),
+            ("http://127.0.0.1:80/mcp", true),
+            ("http://[::1]/mcp", true),
+            ("http://[::ffff:127.0.0.1]/mcp", true),
+            ("http://localhost:3000/mcp", true),
+            ("http://app.localhost/mcp", true),
+            ("http://example.com/mcp", false),
+            ("http://10.0.0.1/mcp", false),
+            ("http://localhost.example.com/mcp", false),
+            ("http://127.0.0.1.nip.io/mcp", false),
+            ("ws://127.0.0.1/mcp", false),
+        ] {
+            assert_eq!(is_secure(&url(text)), is_safe, "{text}");
         }
     }
 

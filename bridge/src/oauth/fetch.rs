@@ -12,7 +12,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::target::place;
-use crate::reach::{Resolver, Zone, is_loopback};
+use crate::reach::{Resolver, Zone, is_secure};
 
 /// Until an answer has arrived whole.
 const STEP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -191,13 +191,8 @@ impl Fetch {
 
     /// Only https, or http on this computer; no credentials in the address; an address that its namer may name.
     fn check(&self, url: &Url) -> Result<(), FetchError> {
-        let is_safe = match url.scheme() {
-            "https" => true,
-            "http" => is_loopback(url),
-            _ => false,
-        };
         let is_plain = url.username().is_empty() && url.password().is_none();
-        if is_safe && is_plain && self.zone.may_name_url(url) {
+        if is_secure(url) && is_plain && self.zone.may_name_url(url) {
             Ok(())
         } else {
             Err(FetchError::Forbidden(place(url)))

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::reach::is_loopback;
+use crate::reach::is_secure;
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const OAUTH: &str = "/.well-known/oauth-authorization-server";
@@ -126,7 +126,7 @@ pub(super) fn is_about(resource: &str, server: &Url) -> bool {
 /// An issuer as an address: https, or http on this computer; without query and fragment (RFC 8414 §2).
 pub(super) fn issuer_url(issuer: &str) -> Option<Url> {
     let url = Url::parse(issuer).ok()?;
-    let is_web = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url));
+    let is_web = is_secure(&url);
     let is_plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
     (is_web && is_plain && issuer.bytes().all(|b| b.is_ascii_graphic())).then_some(url)
 }

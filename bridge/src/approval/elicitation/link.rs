@@ -2,6 +2,8 @@
 
 use url::{Host, Url};
 
+use crate::reach::{is_loopback, is_secure};
+
 /// An address that a person may be shown.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Link {
@@ -41,14 +43,14 @@ impl Link {
             warnings
                 .push("The host's name holds letters that can look like others: compare it with the one you expect.");
         }
-        match (&host, is_here(&host)) {
+        match (&host, is_loopback(&url)) {
             (_, true) => warnings.push("The page is on this computer."),
             (Host::Ipv4(_) | Host::Ipv6(_), false) => {
                 warnings.push("The host has no name, only a number: nothing says whose it is.");
             }
             (Host::Domain(_), false) => {}
         }
-        if url.scheme() == "http" && !is_here(&host) {
+        if !is_secure(&url) {
             warnings.push("The connection is not encrypted: others can read and change what you enter there.");
         }
         Ok(Self {
@@ -56,13 +58,5 @@ impl Link {
             warning: (!warnings.is_empty()).then(|| warnings.join(" ")),
             url: url.into(),
         })
-    }
-}
-
-fn is_here(host: &Host<&str>) -> bool {
-    match host {
-        Host::Domain(name) => *name == "localhost" || name.ends_with(".localhost"),
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
     }
 }

@@ -1,11 +1,12 @@
 //! The `oauth` member of an entry.
 
 use jsonc_parser::{ast::ObjectProp, common::Ranged as _};
-use url::{Host, Url};
+use url::Url;
 
 use super::members::{Reader, References};
 use crate::{
     config::{ClientAuth, Grant, OAuth, Redirect, json::key},
+    reach::is_secure,
     snapshot::Notice,
 };
 
@@ -147,21 +148,10 @@ fn secure_url(reader: &mut Reader<'_>, member: &ObjectProp<'_>, path: &str) -> R
     let text = reader.referring(member, path, References::Literal)?;
     let plain = |url: &Url| url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
     match Url::parse(&text) {
-        Ok(url) if plain(&url) && (url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url))) => {
-            Ok((text, url))
-        }
+        Ok(url) if plain(&url) && is_secure(&url) => Ok((text, url)),
         Ok(_) | Err(_) => Err(reader.fault(
             member.value.start(),
             format!("\"{path}\" must be an address that begins with https://, such as \"https://example.com/x\""),
         )),
-    }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        None => false,
     }
 }
