@@ -1,10 +1,12 @@
 //! The real keyring: where secrets lie, and what happens when it is not there, locked, or silent.
 
 use neuron_tests::{
+    authority::Authority,
     daemon::Daemon,
     fake::{Fake, HttpFake},
     home::{Home, config_text},
     keyring::Session,
+    signing_in::SignIn,
     wait::{SOON, eventually, eventually_equals},
 };
 use serde_json::{Value, json};
@@ -145,6 +147,37 @@ fn a_locked_keyring_is_told_at_once_loses_nothing_and_is_found_open_again() {
         detail["secrets"],
         json!([{"name": null, "set": true, "withheld": false}])
     );
+    bridge.terminate();
+}
+
+#[test]
+fn a_locked_keyring_is_what_is_told_of_a_server_that_wants_a_sign_in_only_for_its_tools() {
+    let session = Session::start();
+    let home = Home::new();
+    let authority = Authority::start(home.path(), "authority", &[]);
+    home.write_config(&config_text([("remote", authority.entry())]));
+    let bridge = Daemon::start_in(home, session.setup());
+    let here = SignIn { bridge, authority };
+    here.sign_in("remote");
+    let home = here.bridge.terminate();
+
+    session.lock();
+    let options = [
+        ("refuse", "401"),
+        ("refuse-method", "tools/call"),
+        ("refuse-times", "1"),
+    ];
+    let server = HttpFake::start(home.path(), "server", &options);
+    home.write_config(&config_text([("remote", server.entry())]));
+    let bridge = Daemon::start_in(home, session.setup());
+    bridge.wait_for_tool("mcp__remote__echo");
+    bridge
+        .call("mcp__remote__echo", &json!({}))
+        .refused(503, "keychain_unavailable");
+    bridge.wait_for_status("remote", "keychain_unavailable");
+    session.unlock();
+    bridge.wait_for_status("remote", "connected");
+    assert_eq!(bridge.call_text("mcp__remote__echo", &json!({"n": 1})), "{\"n\":1}");
     bridge.terminate();
 }
 

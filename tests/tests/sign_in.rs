@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpListener,
     process::Stdio,
 };
 
@@ -414,6 +415,85 @@ fn who_signs_in_nowhere_is_told_why() {
 }
 
 #[test]
+fn who_signs_in_nowhere_cannot_be_signed_out_either_and_goes_on() {
+    let bridge = Daemon::start(None);
+    let call = || bridge.call_text("mcp__filesystem__list_directory", &json!({"path": "."}));
+    let before = call();
+    bridge
+        .owner_post("/mcp/oauth/sign-out", &json!({"id": "filesystem"}))
+        .refused(400, "bad_request");
+    bridge.wait_for_status("filesystem", "connected");
+    assert_eq!(call(), before);
+}
+
+#[test]
+fn beginning_a_sign_in_tells_nobody_a_key_of_the_entry() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heads = std::thread::spawn(move || {
+        let mut heads = Vec::new();
+        // The question, then those for metadata; all get the same answer.
+        for _ in 0..2 {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            heads.push(String::from_utf8(head).unwrap());
+            stream
+                .write_all(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                .unwrap();
+        }
+        heads
+    });
+    let remote = json!({
+        "url": format!("http://127.0.0.1:{port}/mcp"),
+        "auth": "oauth",
+        "headers": {"X-Team": "team-a", "X-Key": "${secret:K}", "X-Api-Key": "SENTINEL_LITERAL"},
+    });
+    let mut clear = remote.clone();
+    clear["url"] = "http://192.0.2.1/mcp".into();
+    let mut told = remote.clone();
+    told["url"] = format!("http://127.0.0.1:{port}/mcp?key=${{secret:K}}").into();
+    let bridge = Daemon::serving(Home::new(), [("remote", remote), ("clear", clear), ("told", told)]);
+    for id in ["remote", "clear", "told"] {
+        let body = json!({"id": id, "name": "K", "secret": "SENTINEL_SECRET"});
+        bridge.owner_post("/mcp/servers/secret", &body).ok();
+    }
+    let start = |id: &str| bridge.owner_post("/mcp/oauth/start", &json!({"id": id}));
+    let clear = start("clear").json();
+    assert!(clear["error"].as_str().unwrap().contains("https://"), "{clear}");
+    let told = start("told").json();
+    assert!(told["error"].as_str().unwrap().contains("holds a secret"), "{told}");
+    // Whatever comes of it: nobody is there any more after two answers.
+    start("remote");
+    let heads = heads.join().unwrap();
+    assert!(heads[0].starts_with("POST /mcp "), "{heads:?}");
+    assert!(heads[0].to_lowercase().contains("x-team: team-a"), "{heads:?}");
+    assert!(heads.iter().all(|head| !head.contains("SENTINEL")), "{heads:?}");
+}
+
+#[test]
+fn a_server_that_never_answers_keeps_nobody_from_giving_the_sign_in_up() {
+    for transport in ["http", "sse"] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let entry = json!({"url": url, "transport": transport, "auth": "oauth"});
+        let bridge = Daemon::serving(Home::new(), [("remote", entry)]);
+        let mut events = Connection::open(&bridge.local()).events("/mcp/events", &[]);
+        std::thread::scope(|scope| {
+            let start = scope.spawn(|| bridge.owner_post("/mcp/oauth/start", &json!({"id": "remote"})));
+            let _silent = listener.accept().unwrap();
+            bridge.owner_post("/mcp/oauth/cancel", &json!({"id": "remote"})).ok();
+            start.join().unwrap().refused(503, "unavailable");
+        });
+        assert_eq!(finished(&mut events)["outcome"], "cancelled", "{transport}");
+    }
+}
+
+#[test]
 fn the_command_line_signs_in_by_a_pasted_address_and_signs_out() {
     let here = SignIn::behind(&[]);
     let mut command = command_line(&here.bridge.home, &["sign-in", "remote"]);
@@ -498,7 +578,7 @@ fn files_below(folder: &std::path::Path) -> Vec<String> {
 
 #[test]
 fn where_no_browser_would_be_heard_that_is_said_before_one_is_opened() {
-    let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = holder.local_addr().unwrap().port().to_string();
     let home = Home::new();
     let authority = Authority::start(home.path(), "authority", &[]);

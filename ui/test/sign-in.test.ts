@@ -122,6 +122,23 @@ test("another domain needs a tick, and a tick is for the issuer it was set for",
   expect(calls).toEqual(["sign_in notion https://other.example "]);
 });
 
+test("a page of somebody else is named in the tick, and a tick for one page is none for another", async () => {
+  const confirm = { stage: "confirm", issuer, changed: false, code_goes_to: "tokens.example" } as const;
+  const seen = (sign_in_at: string) => [{ ...signIn(confirm), sign_in_at }];
+  await open(at(confirm), page);
+  publish((snapshot) => ({ ...snapshot, sign_ins: seen("login.honest.example") }));
+  await settle();
+  expect(panel()).toContain("I know login.honest.example and https://login.example.org/tenants/42");
+  expect(panel()).toContain("goes on to tokens.example");
+  query<HTMLInputElement>("input[type=checkbox]").click();
+  await settle();
+  publish((snapshot) => ({ ...snapshot, sign_ins: seen("other.example") }));
+  await settle();
+  button("Go on to the sign-in").click();
+  await settle();
+  expect(calls).toEqual([]);
+});
+
 test("a server that must be told of the app gets exactly what the person brings back", async () => {
   const redirect_uri = "http://127.0.0.1:7771/mcp/oauth/callback";
   await open(at({ stage: "needs_client", issuer, redirect_uri }), page);

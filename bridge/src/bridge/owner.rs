@@ -105,6 +105,12 @@ impl Owner {
                 Ok(()) = api.changed() => self.publish(),
                 Ok(()) = keychain.changed() => self.publish(),
                 Ok(()) = sign_ins.changed() => self.publish(),
+                over = sign_in::over(&world) => {
+                    self.publish();
+                    for finished in over {
+                        self.inner.events.publish(sign_in::ended(finished));
+                    }
+                }
             }
         }
     }

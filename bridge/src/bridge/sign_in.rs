@@ -3,20 +3,26 @@
 //! Finds the connector, and connects it once it is signed in; `oauth` does the rest. What was begun goes on when whoever
 //! asked for it leaves: a code that came back is good once.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use url::Url;
 
 use super::{BridgeHandle, Inner, person_file::Edit};
 use crate::{
-    config::{Config, EntryKind, Launch},
+    config::{Config, Connector, EntryKind, Grant, Launch, host_of},
     connector::{self, Access, Cause, Door, World, unavailable},
     error::ApiError,
     event::Event,
     ids::ConnectorId,
-    oauth::{Ask, Callback, Finished, SignInError, SignInNeed, WhySignIn},
+    oauth::{Ask, Callback, Finished, SignInError, SignInNeed, WhySignIn, canonical},
     snapshot::{RedirectKind, SignInOutcome},
 };
+
+/// A clock that stood still while the computer slept is looked at this often.
+const LOOK_AT_CLOCK: Duration = Duration::from_secs(30);
 
 /// How a sign-in is to go.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,7 +71,7 @@ impl BridgeHandle {
     /// connector then waits for a sign-in, also after a restart.
     ///
     /// # Errors
-    /// `unknown_server`, `keychain_unavailable`; the session is closed all the same.
+    /// `unknown_server`; `bad_request` where nobody signs in; `keychain_unavailable`; the session is closed all the same.
     pub async fn sign_out(&self, id: ConnectorId) -> Result<(), ApiError> {
         let door = self.door(&id)?;
         let world = self.inner.world.clone();
@@ -109,7 +115,7 @@ fn address(config: &Config, id: &ConnectorId) -> Option<String> {
     };
     match (&connector.launch, Access::of(connector)) {
         (Launch::Http(http), Access::SignIn) => {
-            Some(Url::parse(&http.url).map_or_else(|_unfilled| http.url.clone(), String::from))
+            Some(Url::parse(&http.url).map_or_else(|_unfilled| http.url.clone(), |url| canonical(&url)))
         }
         (Launch::Http(_) | Launch::Stdio(_), _) => None,
     }
@@ -149,33 +155,74 @@ async fn begin(world: &Arc<World>, door: &Door, ask: SignInAsk) -> Result<String
     if !entry.enabled {
         return Err(ApiError::turned_off(&name));
     }
-    let nobody = match Access::of(&entry) {
-        Access::SignIn => None,
-        Access::Program => Some("runs on this computer; nobody signs in there"),
-        Access::Open => Some("is to be used without a sign-in, its entry says (\"auth\": \"none\")"),
-        Access::OwnKey => Some("sends a key of its own; take that out of its entry to sign in instead"),
-    };
-    if let Some(why) = nobody {
-        return Err(ApiError::bad_request(format!("{name} {why}.")));
+    let server = where_people_sign_in(&entry, &name)?;
+    if signs_in_by_itself(&entry) {
+        // That is what signing in means there.
+        world.sign_ins.let_in_again(&door.shared.id).await?;
+        door.reconnect_soon().await;
+        return Err(SignInError::NobodySignsIn.into());
     }
-    let beginnings = connector::beginnings(world, &entry, door.shared.challenge())
-        .await
-        .map_err(|cause| unavailable(&name, &cause))?;
-    let ask = Ask {
-        challenge: beginnings.challenge,
-        scopes: Vec::new(),
-        accept_issuer: ask.accept_issuer,
-        redirect: ask.redirect,
-    };
-    match world.sign_ins.begin(beginnings.target, ask).await {
-        Ok(begun) => Ok(begun.auth_url.into()),
-        Err(error) => {
-            if error == SignInError::NobodySignsIn {
-                // That is what signing in means where the connector does it by itself.
-                door.reconnect_soon().await;
-            }
-            Err(error.into())
+    let (id, known) = (door.shared.id.clone(), door.shared.challenge());
+    let beginnings = {
+        let world = world.clone();
+        async move {
+            let told = |cause| SignInError::Told(Box::new(unavailable(&name, &cause)));
+            let beginnings = connector::beginnings(&world, &entry, known).await.map_err(told)?;
+            let ask = Ask {
+                challenge: beginnings.challenge,
+                accept_issuer: ask.accept_issuer,
+                redirect: ask.redirect,
+            };
+            Ok((beginnings.target, ask))
         }
+    };
+    let begun = world.sign_ins.begin_after(id, &server, beginnings).await?;
+    Ok(begun.auth_url.into())
+}
+
+fn signs_in_by_itself(entry: &Connector) -> bool {
+    match &entry.launch {
+        Launch::Http(http) => matches!(&http.oauth, Some(oauth) if oauth.grant == Grant::ClientCredentials),
+        Launch::Stdio(_) => false,
+    }
+}
+
+/// The host of a connector that is signed in to and out of.
+///
+/// # Errors
+/// `bad_request` where nobody does, and why.
+fn where_people_sign_in(entry: &Connector, name: &str) -> Result<Url, ApiError> {
+    let why = match (&entry.launch, Access::of(entry)) {
+        (Launch::Http(http), Access::SignIn) => match host_of(http) {
+            Some(host) => return Ok(host),
+            None => "has no address",
+        },
+        (Launch::Stdio(_), _) | (_, Access::Program) => "runs on this computer; nobody signs in there",
+        (Launch::Http(_), Access::Open) => "is to be used without a sign-in, its entry says (\"auth\": \"none\")",
+        (Launch::Http(_), Access::OwnKey) => "sends a key of its own; take that out of its entry to sign in instead",
+    };
+    Err(ApiError::bad_request(format!("{name} {why}.")))
+}
+
+/// Resolves once the ten minutes of sign-ins are over that nobody came back to; what they came to.
+pub(super) async fn over(world: &World) -> Vec<Finished> {
+    while let Some(left) = world.sign_ins.first_ends_in() {
+        tokio::time::sleep(left.min(LOOK_AT_CLOCK)).await;
+        let over = world.sign_ins.expire();
+        if !over.is_empty() {
+            return over;
+        }
+    }
+    // Whoever waits here begins anew when a sign-in changes.
+    std::future::pending().await
+}
+
+/// Tells how a connector's sign-in ended.
+pub(super) fn ended(finished: Finished) -> Event {
+    Event::SignInFinished {
+        server: finished.server,
+        outcome: finished.outcome,
+        message: finished.message,
     }
 }
 
@@ -187,11 +234,7 @@ async fn finish(handle: &BridgeHandle, callback: Callback) -> Finished {
     let Some(id) = finished.server.clone() else {
         return finished;
     };
-    inner.events.publish(Event::SignInFinished {
-        server: Some(id.clone()),
-        outcome: finished.outcome,
-        message: finished.message.clone(),
-    });
+    inner.events.publish(ended(finished.clone()));
     if finished.outcome == SignInOutcome::SignedIn
         && let Ok(door) = handle.door(&id)
     {
@@ -201,6 +244,7 @@ async fn finish(handle: &BridgeHandle, callback: Callback) -> Finished {
 }
 
 async fn sign_out(world: &World, door: &Door) -> Result<(), ApiError> {
+    where_people_sign_in(&door.shared.entry(), &door.shared.name())?;
     // First, so that no call connects with what is about to be forgotten.
     door.rest(Cause::SignIn(SignInNeed {
         why: WhySignIn::SignedOut,

@@ -31,7 +31,7 @@ pub use expand::{ExpandError, Lookup, expand};
 pub use file::{ConfigFile, Content, FileError, MAX_FILE_BYTES};
 pub use parse::parse;
 pub use resolved::{Resolved, ResolvedOAuth, SecretUrl};
-pub use secrets::{host_of, secret_names, sends_secrets, wants_token};
+pub use secrets::{host_of, refers_to_secret, secret_names, wants_token};
 pub use validate::{MAX_CALL_MS, MAX_CONNECT_MS, MAX_DESCRIPTION, validate_body};
 pub use watch::{WatchError, Watcher};
 

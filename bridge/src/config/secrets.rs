@@ -39,10 +39,9 @@ pub fn wants_token(launch: &Launch) -> bool {
     }
 }
 
-/// Whether secrets go out with every request itself: in a header, or in the address.
-pub fn sends_secrets(launch: &HttpLaunch) -> bool {
-    let mut texts = launch.headers.values().chain([&launch.url]);
-    texts.any(|text| names_in(text).next().is_some())
+/// Whether a text of an entry refers to a secret.
+pub fn refers_to_secret(text: &str) -> bool {
+    names_in(text).next().is_some()
 }
 
 /// The address without path and query: neither scheme nor host can hold a reference. `None` = it is none.
@@ -83,7 +82,7 @@ mod tests {
         );
         assert_eq!(secret_names(&server), ["U", "H", "C", "P"]);
         let Launch::Http(launch) = &server.launch else { panic!() };
-        assert!(sends_secrets(launch));
+        assert!(refers_to_secret(&launch.url) && !refers_to_secret("https://h.example/${env:E}"));
         let origin = host_of(launch).unwrap().origin().ascii_serialization();
         assert_eq!(origin, "https://h.example:8443");
         assert!(secret_names(&connector(r#"{"url": "https://h.example"}"#)).is_empty());

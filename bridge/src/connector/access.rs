@@ -3,7 +3,7 @@
 //! Owns that decision and, for a sign-in that is to begin, what its server says to those who are not signed in. Never
 //! begins a sign-in.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use http::HeaderMap;
@@ -16,10 +16,14 @@ use super::{
     transport::{Authorization, Credentials, Denied, Tokens, Web},
 };
 use crate::{
-    config::{self, Auth, Grant, Launch, Resolved, ResolvedOAuth, SecretUrl},
+    config::{self, Auth, Grant, HttpLaunch, Launch, Resolved, ResolvedOAuth, SecretUrl},
     oauth::{AuthFault, Bearer, Challenge, SignInNeed, Signed, Target, WhySignIn},
-    secrets::{KeychainFault, is_secret_name},
+    reach,
+    secrets::is_secret_name,
 };
+
+/// Until a server has said what it wants of those who are not signed in; some never begin to answer.
+const ASKED_WITHIN: Duration = Duration::from_secs(15);
 
 /// By what an entry wants to be let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +43,7 @@ impl Access {
         let Launch::Http(launch) = &entry.launch else {
             return Self::Program;
         };
-        let has_key = config::sends_secrets(launch) || launch.headers.keys().any(|name| is_secret_name(name));
+        let has_key = carries_key(launch);
         match launch.auth {
             Some(Auth::Token) => Self::OwnKey,
             Some(Auth::OAuth) => Self::SignIn,
@@ -51,13 +55,48 @@ impl Access {
     }
 }
 
-/// What an attempt sends, and what it may learn of it.
+/// Whether every request of an entry carries a key of its own: in its address, or in a header.
+fn carries_key(launch: &HttpLaunch) -> bool {
+    config::refers_to_secret(&launch.url) || launch.headers.keys().any(|name| is_key(launch, name))
+}
+
+/// Whether a header of an entry holds a key: it refers to a secret, or its name says that it is one.
+fn is_key(launch: &HttpLaunch, header: &str) -> bool {
+    let mut headers = launch.headers.iter();
+    let value = headers.find(|(name, _)| name.eq_ignore_ascii_case(header));
+    is_secret_name(header) || value.is_some_and(|(_, value)| config::refers_to_secret(value))
+}
+
+/// Whether an entry's requests may go to its address with these credentials: what is secret goes encrypted, or does not
+/// leave this computer.
+///
+/// # Errors
+/// The cause, where they may not.
+fn may_be_sent(launch: &HttpLaunch, credentials: &Credentials, url: &SecretUrl) -> Result<(), Cause> {
+    let is_secret = match credentials {
+        Credentials::None | Credentials::Unknown(_) => carries_key(launch),
+        Credentials::OwnKey | Credentials::SignedIn(_) => true,
+    };
+    match is_secret {
+        true => is_kept_secret(url),
+        false => Ok(()),
+    }
+}
+
+fn is_kept_secret(url: &SecretUrl) -> Result<(), Cause> {
+    if reach::is_secure(url.expose()) {
+        return Ok(());
+    }
+    Err(Cause::Entry(
+        "Its address begins with http://, so its key could be read on the way. Write https:// instead.".to_owned(),
+    ))
+}
+
+/// What an attempt sends.
 pub(super) struct Entrance {
     pub credentials: Credentials,
     /// The sign-in that it uses.
     pub bearer: Option<Arc<Bearer>>,
-    /// Whether anybody signed in is not known, because the keychain gives nothing.
-    unknown: Option<KeychainFault>,
 }
 
 impl Entrance {
@@ -65,15 +104,6 @@ impl Entrance {
         Self {
             credentials,
             bearer: None,
-            unknown: None,
-        }
-    }
-
-    /// Why the attempt failed. Where the keychain may hold the sign-in that the server wants, no new one is asked for.
-    pub fn explain(&self, cause: Cause) -> Cause {
-        match (&self.unknown, cause) {
-            (Some(fault), Cause::SignIn(_)) => Cause::Keychain(fault.clone()),
-            (_, cause) => cause,
         }
     }
 }
@@ -93,16 +123,8 @@ pub(super) async fn entrance(
         Access::OwnKey => Entrance::plain(Credentials::OwnKey),
         Access::SignIn => signed_in(world, entry, url, oauth).await?,
     };
-    let sends_secrets = matches!(&entry.launch, Launch::Http(launch) if config::sends_secrets(launch));
-    let most = if sends_secrets {
-        &Credentials::OwnKey
-    } else {
-        &entrance.credentials
-    };
-    if !most.may_go_to(url.expose()) {
-        return Err(Cause::Entry(
-            "Its address begins with http://, so its key could be read on the way. Write https:// instead.".to_owned(),
-        ));
+    if let Launch::Http(launch) = &entry.launch {
+        may_be_sent(launch, &entrance.credentials, url)?;
     }
     Ok(entrance)
 }
@@ -116,12 +138,12 @@ async fn signed_in(
     let Launch::Http(launch) = &entry.launch else {
         return Ok(Entrance::plain(Credentials::None));
     };
+    has_plain_address(launch)?;
     let by_itself = matches!(&oauth, Some(oauth) if oauth.settings.grant == Grant::ClientCredentials);
     match world.sign_ins.bearer(target_of(entry, url, oauth)).await {
         Ok(Signed::In(bearer)) => Ok(Entrance {
             credentials: Credentials::SignedIn(Arc::new(OfBearer(bearer.clone()))),
             bearer: Some(bearer),
-            unknown: None,
         }),
         Ok(Signed::SignedOut) => Err(Cause::SignIn(SignInNeed {
             why: WhySignIn::SignedOut,
@@ -132,13 +154,20 @@ async fn signed_in(
         }
         Ok(Signed::Nothing) => Ok(Entrance::plain(Credentials::None)),
         // Most servers want no sign-in, and must not wait for a keychain because of those that do.
-        Err(AuthFault::Keychain(fault)) if launch.auth.is_none() => Ok(Entrance {
-            credentials: Credentials::None,
-            bearer: None,
-            unknown: Some(fault),
-        }),
+        Err(AuthFault::Keychain(fault)) if launch.auth.is_none() => Ok(Entrance::plain(Credentials::Unknown(fault))),
         Err(fault) => Err(Denied::from(fault).into()),
     }
+}
+
+/// The address is told to whoever signs the person in, so that nothing of it may be secret.
+fn has_plain_address(launch: &HttpLaunch) -> Result<(), Cause> {
+    if config::refers_to_secret(&launch.url) {
+        return Err(Cause::Entry(
+            "Its address holds a secret, which a sign-in would tell to others. Send the secret in a header instead."
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 fn target_of(entry: &config::Connector, url: &SecretUrl, oauth: Option<Arc<ResolvedOAuth>>) -> Target {
@@ -158,7 +187,7 @@ pub struct Beginnings {
 }
 
 /// For whom a sign-in would be, and what its server says; `known` is what it said last. Where that is not known it is
-/// asked once, without any credentials.
+/// asked once, without any credentials: the entry's own keys stay here too.
 ///
 /// # Errors
 /// The cause: it cannot be filled in or reached, or asks for another scheme.
@@ -177,12 +206,21 @@ pub async fn beginnings(
     else {
         return Err(Cause::Entry("Its entry names no address.".to_owned()));
     };
+    let Launch::Http(launch) = &entry.launch else {
+        return Err(Cause::Entry("Its entry names no address.".to_owned()));
+    };
+    has_plain_address(launch)?;
+    // What the sign-in gives could never be sent otherwise.
+    is_kept_secret(&url)?;
     let challenge = match known {
         Some(challenge) => Some(challenge),
         None => {
             let web =
                 Web::new(url.expose(), Authorization::default()).map_err(|error| Cause::Entry(format!("{error}.")))?;
-            ask(&web, &url, attempt::custom_headers(headers)?.into_iter().collect(), sse).await?
+            let open = headers.into_iter().filter(|(name, _)| !is_key(launch, name.as_str()));
+            let headers = attempt::custom_headers(open)?.into_iter().collect();
+            let asked = tokio::time::timeout(ASKED_WITHIN, ask(&web, &url, headers, sse));
+            asked.await.map_err(|_elapsed| Cause::NoAnswer(ASKED_WITHIN))??
         }
     };
     Ok(Beginnings {
@@ -242,6 +280,7 @@ impl From<AuthFault> for Denied {
             AuthFault::SignIn(need) => Self::SignIn(need),
             AuthFault::Keychain(fault) => Self::Keychain(fault),
             AuthFault::Unavailable(why) => Self::NoAnswer(why),
+            AuthFault::Entry(why) => Self::Entry(why),
         }
     }
 }

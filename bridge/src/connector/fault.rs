@@ -154,6 +154,7 @@ impl From<Denied> for Cause {
             Denied::Scheme(scheme) => Self::UnsupportedAuth(short(&scheme)),
             Denied::Keychain(fault) => Self::Keychain(fault),
             Denied::NoAnswer(why) => Self::Authority(short(&why)),
+            Denied::Entry(why) => Self::Entry(why),
         }
     }
 }

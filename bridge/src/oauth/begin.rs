@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use url::Url;
+
 use super::{
     authorize,
-    bearer::is_own,
     board::Ticket,
     challenge::{self, Asked},
     discovery::{self, Found},
     fault::SignInError,
     fetch::Fetch,
-    pair,
+    pair::{self, Places},
     record::{Access, Client, Endpoints, Flow, Grant, Registration},
     register::{self, Registered},
     safe_url::safe,
@@ -23,6 +24,7 @@ use super::{
 use crate::{
     config::Redirect,
     ids::ConnectorId,
+    reach::Zone,
     secrets::{Account, Written},
     snapshot::{RedirectKind, SignInOutcome, SignInStage, SignInView},
 };
@@ -53,25 +55,58 @@ impl Before {
                 .map(|registration| registration.issuer.as_str())
         })
     }
+
+    /// Where the last sign-in led.
+    fn places(&self) -> Option<Places> {
+        let server = &self.grant.as_ref()?.server;
+        Some(Places {
+            issuer: server.issuer.clone(),
+            page: server.page.clone()?,
+            tokens: place(&server.token),
+        })
+    }
 }
 
-pub(super) async fn begin(inner: Arc<Inner>, target: Target, ask: Ask) -> Result<Begun, SignInError> {
-    let id = target.connector.clone();
-    if is_own(&target) {
-        let_in_again(&inner, &id).await?;
-        return Err(SignInError::NobodySignsIn);
-    }
+/// What a sign-in needs before a browser is waited for.
+struct Prepared {
+    found: Found,
+    chosen: Chosen,
+    scopes: Vec<String>,
+    endpoint: Url,
+    zone: Zone,
+}
+
+pub(super) async fn begin(
+    inner: Arc<Inner>,
+    id: ConnectorId,
+    access_goes_to: String,
+    beginnings: impl Future<Output = Result<(Target, Ask), SignInError>>,
+) -> Result<Begun, SignInError> {
     let slot = inner.core.slot(&id);
     slot.next_entry();
     let life = slot.life();
     let ticket = inner.board.open(SignInView {
         server: id.clone(),
         sign_in_at: None,
-        access_goes_to: target.place(),
+        access_goes_to,
         since: inner.core.now(),
         stage: SignInStage::Preparing,
     });
-    let result = prepare(&inner, &target, &ask, ticket, life).await;
+    let preparing = async {
+        let (target, ask) = beginnings.await?;
+        let prepared = prepare(&inner, &target, &ask, ticket, life).await?;
+        Ok((target, prepared))
+    };
+    let prepared = tokio::select! {
+        biased;
+        () = inner.board.gone(&id, ticket) => Err(SignInError::Replaced),
+        prepared = preparing => prepared,
+    };
+    let result = match prepared {
+        // Carried through, so that what waits is the same in memory and in the keychain.
+        Ok((target, prepared)) => wait(&inner, &target, prepared, ticket).await,
+        Err(error) => Err(error),
+    };
     if let Some(stage) = result.as_ref().err().and_then(stage_of) {
         let now = inner.core.now();
         inner.board.change(&id, ticket, |view| {
@@ -83,7 +118,7 @@ pub(super) async fn begin(inner: Arc<Inner>, target: Target, ask: Ask) -> Result
 }
 
 /// A connector that signs in by itself does so again, where the person had signed out.
-async fn let_in_again(inner: &Inner, id: &ConnectorId) -> Result<(), SignInError> {
+pub(super) async fn let_in_again(inner: &Inner, id: &ConnectorId) -> Result<(), SignInError> {
     if let Some(Access::SignedOut) = inner.core.access(id).await? {
         inner.core.keychain.delete(&Account::OAuth(id.clone())).await?;
     }
@@ -95,9 +130,15 @@ async fn let_in_again(inner: &Inner, id: &ConnectorId) -> Result<(), SignInError
 fn stage_of(error: &SignInError) -> Option<SignInStage> {
     Some(match error {
         SignInError::Replaced => return None,
-        SignInError::Confirm { issuer, changed } => SignInStage::Confirm {
+        SignInError::Confirm {
+            issuer,
+            page: _,
+            code_goes_to,
+            changed,
+        } => SignInStage::Confirm {
             issuer: issuer.clone(),
             changed: *changed,
+            code_goes_to: code_goes_to.clone(),
         },
         SignInError::NeedsClient { issuer, redirect_uri } => SignInStage::NeedsClient {
             issuer: issuer.clone(),
@@ -112,6 +153,7 @@ fn stage_of(error: &SignInError) -> Option<SignInStage> {
         | SignInError::CallbackUnavailable(_)
         | SignInError::TooMany
         | SignInError::NobodySignsIn
+        | SignInError::Told(_)
         | SignInError::Unavailable(_)
         | SignInError::Refused(_) => SignInStage::Failed {
             outcome: SignInOutcome::Failed,
@@ -121,20 +163,20 @@ fn stage_of(error: &SignInError) -> Option<SignInStage> {
 }
 
 async fn prepare(
-    inner: &Arc<Inner>,
+    inner: &Inner,
     target: &Target,
     ask: &Ask,
     ticket: Ticket,
     life: Life,
-) -> Result<Begun, SignInError> {
+) -> Result<Prepared, SignInError> {
     let id = &target.connector;
     let asked = ask
         .challenge
         .as_ref()
         .map_or_else(|| Ok(Asked::default()), challenge::read);
     let asked = asked.map_err(SignInError::Unsupported)?;
-    let wants_more = asked.error.as_deref() == Some("insufficient_scope") || !ask.scopes.is_empty();
-    if (wants_more || asked.error.is_some()) && inner.row_is_full(id) {
+    let wants_more = asked.error.as_deref() == Some("insufficient_scope");
+    if asked.error.is_some() && inner.row_is_full(id) {
         return Err(SignInError::TooMany);
     }
     let entry = target.oauth.as_ref().map(|oauth| &oauth.settings);
@@ -157,28 +199,30 @@ async fn prepare(
     let endpoint =
         endpoint.ok_or_else(|| SignInError::Refused(format!("{} has no page to sign in at", place(&found.issuer))))?;
     let endpoint = safe(endpoint, fetch.zone()).ok_or(SignInError::UnsafeUrl)?;
+    inner
+        .board
+        .change(id, ticket, |view| view.sign_in_at = Some(place(&endpoint)));
     if !found.server.has_s256() && !entry.is_some_and(|entry| entry.allow_missing_pkce) {
         return Err(SignInError::NoPkce {
             issuer: found.server.issuer.clone(),
         });
     }
     let client = register::of_entry(target, &found)?;
-    confirm(target, &found, &before, ask)?;
+    confirm(inner, target, &found, &endpoint, &before, ask)?;
 
     let scopes = scopes::choose(Wishes {
         configured: entry.and_then(|entry| entry.scopes.as_deref()),
         challenged: &asked.scopes,
         of_resource: &found.resource_scopes,
         of_authority: found.server.scopes(),
-        more: wants_more.then_some(&ask.scopes[..]),
-        allowed: before.grant.as_ref().map(|grant| &grant.scopes[..]).unwrap_or_default(),
+        allowed: wants_more.then(|| before.grant.as_ref().map(|grant| &grant.scopes[..]).unwrap_or_default()),
     });
     let chosen = match client {
         Some(client) => {
-            let before = inner.chosen(&found.server.issuer);
+            let earlier = inner.chosen(&found.server.issuer);
             let ways = inner
                 .ways()
-                .to_try(Choice::of(ask.redirect, redirect, before), Registers::Others)?;
+                .to_try(Choice::of(ask.redirect, redirect, earlier), Registers::Others)?;
             let (kind, redirect_uri) = first(ways)?;
             Chosen {
                 client,
@@ -188,7 +232,16 @@ async fn prepare(
         }
         None => registered(inner, &fetch, target, &found, &before, ask.redirect, &scopes, life).await?,
     };
-    wait(inner, target, &found, chosen, scopes, &endpoint, fetch.zone(), ticket).await
+    if let Some(kind) = ask.redirect {
+        inner.remember(&found.server.issuer, kind);
+    }
+    Ok(Prepared {
+        found,
+        chosen,
+        scopes,
+        endpoint,
+        zone: fetch.zone(),
+    })
 }
 
 async fn before(inner: &Inner, target: &Target) -> Result<Before, SignInError> {
@@ -204,21 +257,48 @@ async fn before(inner: &Inner, target: &Target) -> Result<Before, SignInError> {
     })
 }
 
-/// A new pair of "where you sign in" and "where the access goes" that does not explain itself needs the person's tick.
-fn confirm(target: &Target, found: &Found, before: &Before, ask: &Ask) -> Result<(), SignInError> {
+/// A new pair of "where you sign in" and "where the access goes" that does not explain itself needs the person's tick,
+/// and so does an issuer that sends the person, or their code, to another domain than its own: whoever signs in there would
+/// give it what they meant for somebody else. A tick covers the places that were shown.
+fn confirm(
+    inner: &Inner,
+    target: &Target,
+    found: &Found,
+    page: &Url,
+    before: &Before,
+    ask: &Ask,
+) -> Result<(), SignInError> {
     let issuer = &found.server.issuer;
+    let tokens = &found.server.token_endpoint;
+    let places = Places {
+        issuer: issuer.clone(),
+        page: place(page),
+        tokens: place(tokens),
+    };
     let changed = before.issuer().is_some_and(|before| before != issuer);
     let is_known = before.issuer().is_some() && !changed;
-    if is_known || ask.accept_issuer.as_ref() == Some(issuer) {
+    let (mut strange_page, mut strange_tokens) = (None, None);
+    if before.places().as_ref() != Some(&places) {
+        let of_entry = target.oauth.as_ref().and_then(|oauth| oauth.settings.issuer.as_ref());
+        let is_strange = |at: &Url| !pair::belong_together(at, &found.issuer);
+        strange_page = is_strange(page).then(|| places.page.clone());
+        // Who names an issuer in the entry knows it, and large ones have several domains.
+        strange_tokens = (of_entry.is_none() && is_strange(tokens)).then(|| places.tokens.clone());
+    }
+    let leads_away = strange_page.is_some() || strange_tokens.is_some();
+    let is_new = changed || (!is_known && !pair::belong_together(&found.issuer, &target.url));
+    let is_ticked = ask.accept_issuer.as_ref() == Some(issuer)
+        && (!leads_away || inner.board.was_shown(&target.connector, &places));
+    if is_ticked || !(is_new || leads_away) {
         return Ok(());
     }
-    if changed || !pair::belong_together(&found.issuer, &target.url) {
-        return Err(SignInError::Confirm {
-            issuer: issuer.clone(),
-            changed,
-        });
-    }
-    Ok(())
+    inner.board.show(&target.connector, places);
+    Err(SignInError::Confirm {
+        issuer: issuer.clone(),
+        page: strange_page,
+        code_goes_to: strange_tokens,
+        changed,
+    })
 }
 
 /// The client that is registered, or one that is registered now.
@@ -284,9 +364,6 @@ async fn registered(
         if kept == Written::NotWanted {
             return Err(SignInError::Replaced);
         }
-        if let Some(kind) = ask {
-            inner.remember(issuer, kind);
-        }
         return Ok(Chosen {
             client,
             kind,
@@ -305,20 +382,17 @@ fn first(ways: Vec<(RedirectKind, String)>) -> Result<(RedirectKind, String), Si
     ways.into_iter().next().ok_or_else(nothing)
 }
 
-#[expect(clippy::too_many_arguments, reason = "the last step needs what all others found")]
-async fn wait(
-    inner: &Arc<Inner>,
-    target: &Target,
-    found: &Found,
-    chosen: Chosen,
-    scopes: Vec<String>,
-    endpoint: &url::Url,
-    zone: crate::reach::Zone,
-    ticket: Ticket,
-) -> Result<Begun, SignInError> {
+async fn wait(inner: &Arc<Inner>, target: &Target, prepared: Prepared, ticket: Ticket) -> Result<Begun, SignInError> {
+    let Prepared {
+        found,
+        chosen,
+        scopes,
+        endpoint,
+        zone,
+    } = prepared;
     let id = &target.connector;
     let page = authorize::page(
-        endpoint,
+        &endpoint,
         &chosen.client.id,
         &chosen.redirect_uri,
         &scopes,

@@ -7,6 +7,7 @@ use std::{
 
 use tokio::sync::watch;
 
+use super::pair::Places;
 use crate::{
     ids::ConnectorId,
     snapshot::{SignInOutcome, SignInStage, SignInView},
@@ -28,6 +29,8 @@ pub(super) struct Board {
 struct Cards {
     given: u64,
     by_connector: HashMap<ConnectorId, (Ticket, SignInView)>,
+    /// The places that the person was told to look at last.
+    shown: HashMap<ConnectorId, Places>,
 }
 
 impl Board {
@@ -83,13 +86,75 @@ impl Board {
         }
     }
 
-    /// Takes down any card of a connector; whether there was one.
+    /// Resolves once the card of this ticket stands no longer.
+    pub(super) async fn gone(&self, id: &ConnectorId, ticket: Ticket) {
+        let mut changes = self.changed.subscribe();
+        // The sender is `self`.
+        while self.stands(id, ticket) && changes.changed().await.is_ok() {}
+    }
+
+    /// Takes down any card of a connector; whether a sign-in was under way by it.
     pub(super) fn clear(&self, id: &ConnectorId) -> bool {
-        let was_there = self.lock().by_connector.remove(id).is_some();
-        if was_there {
+        let mut cards = self.lock();
+        cards.shown.remove(id);
+        let card = cards.by_connector.remove(id);
+        drop(cards);
+        if card.is_some() {
             self.tell();
         }
-        was_there
+        card.is_some_and(|(_, view)| is_under_way(&view.stage))
+    }
+
+    /// The person is told to look at these places.
+    pub(super) fn show(&self, id: &ConnectorId, places: Places) {
+        self.lock().shown.insert(id.clone(), places);
+    }
+
+    /// Whether these are the places that the person was told to look at last.
+    pub(super) fn was_shown(&self, id: &ConnectorId, places: &Places) -> bool {
+        self.lock().shown.get(id) == Some(places)
+    }
+
+    /// When the first of all sign-ins that wait is over, in Unix milliseconds.
+    pub(super) fn first_end(&self) -> Option<u64> {
+        let cards = self.lock();
+        cards
+            .by_connector
+            .values()
+            .filter_map(|(_, view)| end_of(&view.stage))
+            .min()
+    }
+
+    /// Says on each card whose answer would come too late that it is over; the connectors of those that did not say so
+    /// before.
+    pub(super) fn expire(&self, now: u64) -> Vec<ConnectorId> {
+        let mut cards = self.lock();
+        let mut over: Vec<_> = cards
+            .by_connector
+            .values_mut()
+            .filter_map(|(_, view)| expire(view, now).then(|| view.server.clone()))
+            .collect();
+        drop(cards);
+        over.sort();
+        if !over.is_empty() {
+            self.tell();
+        }
+        over
+    }
+
+    /// Whether the card of a connector says that its ten minutes are over.
+    pub(super) fn is_over(&self, id: &ConnectorId) -> bool {
+        let cards = self.lock();
+        let card = cards.by_connector.get(id);
+        card.is_some_and(|(_, view)| {
+            matches!(
+                view.stage,
+                SignInStage::Failed {
+                    outcome: SignInOutcome::Expired,
+                    ..
+                }
+            )
+        })
     }
 
     /// All cards, by connector; one whose answer would come too late says so.
@@ -101,15 +166,7 @@ impl Board {
             .map(|(_, view)| view.clone())
             .collect();
         for view in &mut views {
-            if let SignInStage::Waiting { expires_at, .. } = view.stage
-                && expires_at <= now
-            {
-                view.since = expires_at;
-                view.stage = SignInStage::Failed {
-                    outcome: SignInOutcome::Expired,
-                    message: TOO_LATE.to_owned(),
-                };
-            }
+            expire(view, now);
         }
         views.sort_by(|one, other| one.server.cmp(&other.server));
         views
@@ -125,5 +182,41 @@ impl Board {
 
     fn lock(&self) -> MutexGuard<'_, Cards> {
         self.cards.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn end_of(stage: &SignInStage) -> Option<u64> {
+    match stage {
+        SignInStage::Waiting { expires_at, .. } => Some(*expires_at),
+        SignInStage::Preparing
+        | SignInStage::Confirm { .. }
+        | SignInStage::NeedsClient { .. }
+        | SignInStage::NoPkce { .. }
+        | SignInStage::Finishing
+        | SignInStage::Failed { .. } => None,
+    }
+}
+
+/// Whether the view waited for an answer that would come too late; it says so then.
+fn expire(view: &mut SignInView, now: u64) -> bool {
+    let Some(end) = end_of(&view.stage).filter(|end| *end <= now) else {
+        return false;
+    };
+    view.since = end;
+    view.stage = SignInStage::Failed {
+        outcome: SignInOutcome::Expired,
+        message: TOO_LATE.to_owned(),
+    };
+    true
+}
+
+/// What did not go on, or failed, has told its end already.
+fn is_under_way(stage: &SignInStage) -> bool {
+    match stage {
+        SignInStage::Preparing | SignInStage::Waiting { .. } | SignInStage::Finishing => true,
+        SignInStage::Confirm { .. }
+        | SignInStage::NeedsClient { .. }
+        | SignInStage::NoPkce { .. }
+        | SignInStage::Failed { .. } => false,
     }
 }

@@ -13,6 +13,8 @@ pub enum AuthFault {
     SignIn(SignInNeed),
     /// It cannot be had from the keychain, or not be kept there.
     Keychain(KeychainFault),
+    /// The entry has to be corrected first: a sentence.
+    Entry(String),
     /// The authorization server cannot be used just now; the sign-in stands. The end of a sentence, such as
     /// "auth.example.com answered with HTTP status 503".
     Unavailable(String),
@@ -25,8 +27,17 @@ pub enum SignInError {
     Keychain(KeychainFault),
     /// The server asks for a scheme that is neither bearer nor OAuth: its name.
     Unsupported(String),
-    /// The person signs in at another domain than the access goes to, or at another issuer than before.
-    Confirm { issuer: String, changed: bool },
+    /// The person signs in at another domain than the access goes to, or at another issuer than before, or the issuer
+    /// sends them or their code elsewhere.
+    Confirm {
+        issuer: String,
+        /// Host and port of the page to sign in at, where it is of another domain than the issuer.
+        page: Option<String>,
+        /// Host and port at which the code becomes the access, where that is of another domain than the issuer.
+        code_goes_to: Option<String>,
+        /// Whether it was another issuer before.
+        changed: bool,
+    },
     /// The authorization server registers no programs by itself: the person registers this one there.
     NeedsClient { issuer: String, redirect_uri: String },
     /// The entry has a client id but does not say at which issuer it is registered.
@@ -43,6 +54,8 @@ pub enum SignInError {
     TooMany,
     /// The connector signs in by itself (client credentials).
     NobodySignsIn,
+    /// It could not be found out for whom it would be, or what its server wants: what is told of that.
+    Told(Box<ApiError>),
     /// Another sign-in of this connector, its removal or a click on Cancel ended this one.
     Replaced,
     /// It cannot be reached just now: the end of a sentence.
@@ -60,11 +73,30 @@ impl SignInError {
                 "The server asks for a kind of sign-in that this app does not have ({scheme}). If its makers give you a \
                  key, send it in a header of the entry."
             ),
-            Self::Confirm { issuer, changed: true } => {
-                format!("The server now wants you to sign in somewhere else than before: {issuer}. Look at it first.")
-            }
-            Self::Confirm { issuer, changed: false } => {
-                format!("You would sign in at {issuer}, which is not where the access goes. Look at it first.")
+            Self::Confirm {
+                issuer,
+                page,
+                code_goes_to,
+                changed,
+            } => {
+                let mut text = match (changed, page, code_goes_to) {
+                    (true, _, _) => {
+                        format!("The server now wants you to sign in somewhere else than before: {issuer}.")
+                    }
+                    (false, None, None) => {
+                        format!("You would sign in at {issuer}, which is not where the access goes.")
+                    }
+                    (false, _, _) => format!("You would sign in for {issuer}."),
+                };
+                if let Some(page) = page {
+                    text.push_str(&format!(" Its page is at {page}, which is somebody else's."));
+                }
+                if let Some(place) = code_goes_to {
+                    text.push_str(&format!(
+                        " What the page answers goes on to {place}, which is somebody else's."
+                    ));
+                }
+                text + " Look at it first."
             }
             Self::NeedsClient { issuer, redirect_uri } => format!(
                 "{issuer} does not register programs by itself. Register this app there with the redirect address \
@@ -90,6 +122,7 @@ impl SignInError {
                     .to_owned()
             }
             Self::NobodySignsIn => "This connector signs in by itself, with its client's own key.".to_owned(),
+            Self::Told(error) => error.message.clone(),
             Self::Replaced => "This sign-in was given up for another one.".to_owned(),
             Self::Unavailable(what) => format!("Signing in is not possible just now: {what}. Try again later."),
             Self::Refused(what) => format!("Signing in is not possible: {what}."),
@@ -105,6 +138,7 @@ impl SignInError {
             Self::UnsafeUrl => Code::UnsafeAuthorizationUrl,
             Self::CallbackUnavailable(_) => Code::CallbackUnavailable,
             Self::NobodySignsIn => Code::BadRequest,
+            Self::Told(error) => error.code,
             Self::Replaced | Self::Unavailable(_) => Code::Unavailable,
             Self::Unsupported(_) | Self::OtherIssuer { .. } | Self::TooMany | Self::Refused(_) => Code::UpstreamError,
         }
@@ -114,6 +148,7 @@ impl SignInError {
         match self {
             Self::Keychain(_) => Some(Action::UnlockKeychain),
             Self::Confirm { .. } | Self::Replaced | Self::Unavailable(_) => Some(Action::SignIn),
+            Self::Told(error) => error.action,
             Self::Unsupported(_)
             | Self::NeedsClient { .. }
             | Self::NeedsIssuer { .. }
@@ -128,7 +163,11 @@ impl SignInError {
 
 impl From<SignInError> for ApiError {
     fn from(error: SignInError) -> Self {
-        Self::new(error.code(), error.sentence()).with_action(error.action())
+        match error {
+            SignInError::Keychain(fault) => fault.into(),
+            SignInError::Told(error) => *error,
+            error => Self::new(error.code(), error.sentence()).with_action(error.action()),
+        }
     }
 }
 
@@ -141,5 +180,17 @@ impl From<KeychainFault> for SignInError {
 impl From<KeychainFault> for AuthFault {
     fn from(fault: KeychainFault) -> Self {
         Self::Keychain(fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keychain_that_gives_nothing_says_when_to_come_again() {
+        let told = ApiError::from(SignInError::Keychain(KeychainFault::Locked));
+        assert_eq!(told, ApiError::from(KeychainFault::Locked));
+        assert!(told.retry_after.is_some());
     }
 }

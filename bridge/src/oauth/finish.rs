@@ -35,10 +35,14 @@ pub(super) async fn finish(inner: Arc<Inner>, id: ConnectorId, callback: Callbac
     let Some(flow) = claimed else {
         return nobody_waits();
     };
+    if flow.expires_at <= inner.core.now() && inner.board.is_over(&id) {
+        // Its end was told already.
+        return nobody(SignInOutcome::Expired, TOO_LATE.to_owned());
+    }
     let at = |text: &str| Url::parse(text).map_or_else(|_| String::new(), |url| place(&url));
     let ticket = inner.board.open(SignInView {
         server: id.clone(),
-        sign_in_at: Some(at(&flow.server.issuer)),
+        sign_in_at: Some(flow.server.page.clone().unwrap_or_else(|| at(&flow.server.issuer))),
         access_goes_to: at(&flow.url),
         since: inner.core.now(),
         stage: SignInStage::Finishing,

@@ -32,6 +32,7 @@ mod target;
 mod token;
 mod ways;
 
+pub(crate) use self::target::canonical;
 pub use self::{
     bearer::{Bearer, Signed},
     callback::{CALLBACK_PATH, Callback, DEEP_LINK, InvalidCallback},

@@ -1,8 +1,18 @@
-//! Whether where one signs in and where the access goes belong together. Pure.
+//! Where a sign-in leads, and whether those places belong together. Pure.
 
 use url::{Host, Url};
 
 use crate::reach::is_loopback;
+
+/// Where a sign-in leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Places {
+    pub(super) issuer: String,
+    /// Host and port of the page to sign in at.
+    pub(super) page: String,
+    /// Host and port at which the code becomes the access.
+    pub(super) tokens: String,
+}
 
 /// Whether both are of one registrable domain (as the public suffix list has it), the same address, or both on this
 /// computer.

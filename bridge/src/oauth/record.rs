@@ -8,7 +8,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 use url::Url;
 
-use super::{metadata::ServerMetadata, target::Target};
+use super::{
+    metadata::ServerMetadata,
+    target::{Target, place},
+};
 use crate::snapshot::RedirectKind;
 
 /// Of all three values. Another version is read as nothing.
@@ -48,6 +51,9 @@ pub(super) struct Grant {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Endpoints {
     pub(super) issuer: String,
+    /// Where people sign in, as host and port; `None` where nobody does, or it was not kept.
+    #[serde(default)]
+    pub(super) page: Option<String>,
     pub(super) token: Url,
     pub(super) revocation: Option<Url>,
 }
@@ -56,6 +62,11 @@ impl From<&ServerMetadata> for Endpoints {
     fn from(server: &ServerMetadata) -> Self {
         Self {
             issuer: server.issuer.clone(),
+            page: server
+                .authorization_endpoint
+                .as_deref()
+                .and_then(|page| Url::parse(page).ok())
+                .map(|page| place(&page)),
             token: server.token_endpoint.clone(),
             revocation: server.revocation_endpoint.clone(),
         }
@@ -225,6 +236,7 @@ mod tests {
             resource: "https://x.example/mcp".to_owned(),
             server: Endpoints {
                 issuer: "https://auth.x.example".to_owned(),
+                page: None,
                 token: Url::parse("https://auth.x.example/token").unwrap(),
                 revocation: None,
             },

@@ -34,7 +34,9 @@ pub(super) fn of_entry(target: &Target, found: &Found) -> Result<Option<Client>,
         });
     }
     if let Some(id) = &settings.client_id {
-        let is_own = settings.grant == Grant::ClientCredentials && pair::belong_together(&found.issuer, &target.url);
+        let is_own = settings.grant == Grant::ClientCredentials
+            && pair::belong_together(&found.issuer, &target.url)
+            && pair::belong_together(&found.server.token_endpoint, &found.issuer);
         if settings.issuer.is_none() && !is_own {
             return Err(SignInError::NeedsIssuer { issuer: issuer.clone() });
         }

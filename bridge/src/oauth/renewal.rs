@@ -283,8 +283,8 @@ impl Renewal {
         match endpoint.client_credentials(&grant.scopes, &grant.resource).await {
             Ok(tokens) => self.keep(with_tokens(grant, tokens, now)).await,
             Err(TokenError::Unavailable(what) | TokenError::Refused(what)) => Err(AuthFault::Unavailable(what)),
-            Err(TokenError::Over | TokenError::UnknownClient) => Err(AuthFault::Unavailable(format!(
-                "{} does not accept the client id or the key of the entry",
+            Err(TokenError::Over | TokenError::UnknownClient) => Err(AuthFault::Entry(format!(
+                "{} does not accept the client id or the key of the entry. Correct them there.",
                 grant.server.issuer
             ))),
         }
@@ -328,6 +328,7 @@ fn from_sign_in(error: SignInError) -> AuthFault {
     match error {
         SignInError::Keychain(fault) => AuthFault::Keychain(fault),
         SignInError::Unavailable(what) | SignInError::Refused(what) => AuthFault::Unavailable(what),
+        other @ (SignInError::Told(_) | SignInError::Replaced) => AuthFault::Unavailable(half(&other.sentence())),
         other @ (SignInError::Unsupported(_)
         | SignInError::Confirm { .. }
         | SignInError::NeedsClient { .. }
@@ -337,10 +338,10 @@ fn from_sign_in(error: SignInError) -> AuthFault {
         | SignInError::UnsafeUrl
         | SignInError::CallbackUnavailable(_)
         | SignInError::TooMany
-        | SignInError::NobodySignsIn
-        | SignInError::Replaced) => {
-            let sentence = other.sentence();
-            AuthFault::Unavailable(sentence.trim_end_matches('.').to_owned())
-        }
+        | SignInError::NobodySignsIn) => AuthFault::Entry(other.sentence()),
     }
+}
+
+fn half(sentence: &str) -> String {
+    sentence.trim_end_matches('.').to_owned()
 }

@@ -14,9 +14,8 @@ pub(super) struct Wishes<'a> {
     pub(super) of_resource: &'a [String],
     /// Those that the authorization server's metadata names.
     pub(super) of_authority: &'a [String],
-    /// What more is needed than was allowed so far, and what that was: nothing of it is given up.
-    pub(super) more: Option<&'a [String]>,
-    pub(super) allowed: &'a [String],
+    /// What was allowed so far, where more is needed: nothing of it is given up.
+    pub(super) allowed: Option<&'a [String]>,
 }
 
 /// The entry's, else the challenge's, else the metadata's, else none; for more than was allowed, the union of all that was
@@ -33,11 +32,10 @@ pub(super) fn choose(wishes: Wishes<'_>) -> Vec<String> {
         }
         (None, challenged) => add(&mut chosen, challenged),
     }
-    if let Some(more) = wishes.more {
-        let mut union = wishes.allowed.to_vec();
+    if let Some(allowed) = wishes.allowed {
+        let mut union = allowed.to_vec();
         add(&mut union, &chosen);
         add(&mut union, wishes.challenged);
-        add(&mut union, more);
         chosen = union;
     }
     if has_offline && wishes.configured.is_none() && !chosen.is_empty() {
@@ -113,13 +111,12 @@ mod tests {
 
     #[test]
     fn asking_for_more_gives_nothing_up() {
-        let (allowed, challenged, more) = (list("read"), list("write"), list("extra"));
+        let (allowed, challenged) = (list("read"), list("write"));
         let wishes = Wishes {
             challenged: &challenged,
-            more: Some(&more),
-            allowed: &allowed,
+            allowed: Some(&allowed),
             ..Wishes::default()
         };
-        assert_eq!(choose(wishes), list("read write extra"));
+        assert_eq!(choose(wishes), list("read write"));
     }
 }

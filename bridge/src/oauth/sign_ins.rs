@@ -6,16 +6,18 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use secrecy::ExposeSecret as _;
 use tokio::sync::watch;
+use url::Url;
 
 use super::{
     authorize::connector_of,
     bearer::{self, Bearer, Signed},
     begin,
-    board::Board,
+    board::{Board, TOO_LATE},
     callback::Callback,
     core::Core,
     fault::{AuthFault, SignInError},
@@ -24,7 +26,7 @@ use super::{
     record::{Access, to_text},
     revoke,
     slot::{Held, Kept, Reason, Standing},
-    target::{Ask, Begun, Target},
+    target::{Ask, Begun, Target, place},
     ways::Ways,
 };
 use crate::{
@@ -104,7 +106,34 @@ impl SignIns {
     /// # Errors
     /// [`SignInError`].
     pub async fn begin(&self, target: Target, ask: Ask) -> Result<Begun, SignInError> {
-        match tokio::spawn(begin::begin(self.inner.clone(), target, ask)).await {
+        if bearer::is_own(&target) {
+            self.let_in_again(&target.connector).await?;
+            return Err(SignInError::NobodySignsIn);
+        }
+        let (id, server) = (target.connector.clone(), target.url.clone());
+        self.begin_after(id, &server, async move { Ok((target, ask)) }).await
+    }
+
+    /// Lets a connector that signs in by itself do so again, where the person had signed out.
+    ///
+    /// # Errors
+    /// [`SignInError::Keychain`].
+    pub async fn let_in_again(&self, id: &ConnectorId) -> Result<(), SignInError> {
+        begin::let_in_again(&self.inner, id).await
+    }
+
+    /// As [`Self::begin`], where it has to be found out first what it begins with. That belongs to it already: its view
+    /// is there, and [`Self::cancel`] ends it. `server` is an address on the server's host.
+    ///
+    /// # Errors
+    /// [`SignInError`]; that of `beginnings`.
+    pub async fn begin_after(
+        &self,
+        id: ConnectorId,
+        server: &Url,
+        beginnings: impl Future<Output = Result<(Target, Ask), SignInError>> + Send + 'static,
+    ) -> Result<Begun, SignInError> {
+        match tokio::spawn(begin::begin(self.inner.clone(), id, place(server), beginnings)).await {
             Ok(result) => result,
             Err(error) => {
                 tracing::error!(%error, "preparing a sign-in ended abnormally");
@@ -132,11 +161,11 @@ impl SignIns {
         }
     }
 
-    /// Gives up the sign-in of a connector that is prepared, waits, is being finished, or failed; whether there was one.
+    /// Gives up the sign-in of a connector and takes its view away; whether one was under way.
     pub async fn cancel(&self, id: &ConnectorId) -> bool {
         let inner = &self.inner;
         inner.core.slot(id).next_entry();
-        let was_there = inner.board.clear(id);
+        let was_under_way = inner.board.clear(id);
         inner.flows.clear(id);
         if let Err(fault) = inner.core.keychain.settled(id).await {
             tracing::warn!(
@@ -145,7 +174,7 @@ impl SignIns {
                 "a sign-in that was given up stays in the keychain for now"
             );
         }
-        was_there
+        was_under_way
     }
 
     /// Forgets tokens, registration and flows, has the server asked to do so too where it can, and remembers that the
@@ -172,7 +201,24 @@ impl SignIns {
         self.inner.board.views(self.inner.core.now())
     }
 
-    /// Counts changes of what [`Self::views`] gives. That a sign-in's ten minutes are over is no change of its own.
+    /// How long the first of all sign-ins still waits for its answer; `None` where none does.
+    pub fn first_ends_in(&self) -> Option<Duration> {
+        let left = self.inner.board.first_end()?.saturating_sub(self.inner.core.now());
+        Some(Duration::from_millis(left))
+    }
+
+    /// What the sign-ins came to whose ten minutes are over and that nobody was told of.
+    pub fn expire(&self) -> Vec<Finished> {
+        let over = self.inner.board.expire(self.inner.core.now());
+        let finished = |id| Finished {
+            server: Some(id),
+            outcome: SignInOutcome::Expired,
+            message: TOO_LATE.to_owned(),
+        };
+        over.into_iter().map(finished).collect()
+    }
+
+    /// Counts changes of what [`Self::views`] gives.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.inner.board.changes()
     }

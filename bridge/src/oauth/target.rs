@@ -22,15 +22,15 @@ pub struct Target {
 impl Target {
     /// The address that credentials are bound to: as contacted, without a fragment.
     pub(super) fn canonical(&self) -> String {
-        let mut url = self.url.clone();
-        url.set_fragment(None);
-        url.into()
+        canonical(&self.url)
     }
+}
 
-    /// Where the access goes, as host and port, for people.
-    pub(super) fn place(&self) -> String {
-        place(&self.url)
-    }
+/// The address that credentials are bound to: as contacted, without a fragment.
+pub(crate) fn canonical(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_fragment(None);
+    url.into()
 }
 
 /// Host and port, for people.
@@ -45,9 +45,8 @@ pub(super) fn place(url: &Url) -> String {
 pub struct Ask {
     /// What the server said when it turned us away, where it did.
     pub challenge: Option<Challenge>,
-    /// Scopes that are wanted beside those of the challenge.
-    pub scopes: Vec<String>,
-    /// The issuer that the person accepted to sign in at, exactly as [`SignInError::Confirm`] told it.
+    /// The issuer that the person accepted to sign in at, exactly as [`SignInError::Confirm`] told it. Where a page or a
+    /// token endpoint of another domain needs the tick too, it counts only for those that were told last.
     ///
     /// [`SignInError::Confirm`]: super::SignInError::Confirm
     pub accept_issuer: Option<String>,

@@ -230,7 +230,7 @@ impl Keychain {
         is_wanted: impl FnOnce() -> bool + Send + 'static,
     ) -> Result<Written, KeychainFault> {
         let account = account.clone();
-        self.ask(move |inner, vault| {
+        self.ask(Abandoned::Done, move |inner, vault| {
             inner.settle(vault, &account)?;
             if !is_wanted() {
                 return Ok(Written::NotWanted);

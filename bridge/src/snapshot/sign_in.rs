@@ -63,7 +63,7 @@ pub enum KeychainState {
 pub struct SignInView {
     #[ts(type = "string")]
     pub server: ConnectorId,
-    /// Where the person signs in, as host and port; absent before that is known.
+    /// The page where the person signs in, as host and port; absent before that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub sign_in_at: Option<String>,
@@ -82,9 +82,17 @@ pub struct SignInView {
 pub enum SignInStage {
     /// The servers are asked how to sign in.
     Preparing,
-    /// The person signs in at another domain than the access goes to, or at another issuer than before: this issuer
-    /// needs their tick.
-    Confirm { issuer: String, changed: bool },
+    /// The person signs in at another domain than the access goes to, or at another issuer than before, or at a page of
+    /// another domain than the issuer's: this issuer, with the page at `sign_in_at`, needs their tick.
+    Confirm {
+        issuer: String,
+        /// Whether it was another issuer before.
+        changed: bool,
+        /// Host and port at which the page's answer becomes the access, where that is of another domain than the issuer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
+        code_goes_to: Option<String>,
+    },
     /// The server registers no programs by itself: the person registers this one there and enters what they get.
     NeedsClient {
         issuer: String,

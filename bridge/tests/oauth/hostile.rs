@@ -1,8 +1,11 @@
 //! Authorization servers, upstreams and strangers that mean harm.
 
-use crate::room::{MINUTE, Room, asked, challenge, target, target_with};
+use std::time::Duration;
+
+use crate::room::{MINUTE, Room, asked, challenge, id, target, target_with};
 use neuron_bridge::{
-    oauth::{Ask, Callback, Challenge, SignInError, Signed, Wanted},
+    config::Grant,
+    oauth::{Ask, AuthFault, Callback, Challenge, SignInError, Signed, Wanted},
     snapshot::{SignInOutcome, SignInStage},
 };
 use neuron_tests::authority::Authority;
@@ -40,7 +43,16 @@ fn addresses_inside_are_not_contacted_because_a_server_names_them() {
         &[("authority", "http://169.254.169.254")],
     ] {
         let authority = room.authority(options);
-        match room.begin(target("x", &authority), asked(&authority)) {
+        let mut begun = room.begin(target("x", &authority), asked(&authority));
+        // Not even where the person says yes.
+        if let Err(SignInError::Confirm { issuer, .. }) = &begun {
+            let tick = Ask {
+                accept_issuer: Some(issuer.clone()),
+                ..asked(&authority)
+            };
+            begun = room.begin(target("x", &authority), tick);
+        }
+        match begun {
             Ok(begun) => {
                 let finished = room.come_back(&authority.follow(begun.auth_url.as_str()));
                 assert_eq!(finished.outcome, SignInOutcome::Failed, "{options:?}");
@@ -179,6 +191,7 @@ fn guessed_replayed_and_late_answers_change_nothing() {
         panic!("too late")
     };
     assert_eq!(outcome, SignInOutcome::Expired);
+    assert_eq!(room.sign_ins.first_ends_in(), Some(Duration::ZERO));
     assert_eq!(room.come_back(&back).outcome, SignInOutcome::Expired);
     assert_eq!(room.come_back(&back).outcome, SignInOutcome::InvalidState);
     assert_eq!(authority.requests_to("/token").len(), 1);
@@ -243,6 +256,8 @@ fn another_issuer_than_before_needs_the_persons_tick() {
     let error = room.begin(target.clone(), asked(&authority)).unwrap_err();
     let told = SignInError::Confirm {
         issuer: issuer.clone(),
+        page: None,
+        code_goes_to: None,
         changed: true,
     };
     assert_eq!(error, told);
@@ -250,7 +265,8 @@ fn another_issuer_than_before_needs_the_persons_tick() {
         room.stage("x"),
         Some(SignInStage::Confirm {
             issuer: issuer.clone(),
-            changed: true
+            changed: true,
+            code_goes_to: None,
         })
     );
     assert_eq!(authority.count("registered"), 1);
@@ -263,6 +279,91 @@ fn another_issuer_than_before_needs_the_persons_tick() {
     let finished = room.come_back(&authority.follow(begun.auth_url.as_str()));
     assert_eq!(finished.outcome, SignInOutcome::SignedIn, "{}", finished.message);
     assert_eq!(authority.count("registered"), 2);
+}
+
+#[test]
+fn a_page_of_another_domain_than_its_issuers_is_shown_and_needs_a_tick_of_its_own() {
+    let room = Room::new();
+    let authority = room.authority(&[("authorization-endpoint", "https://login.honest.example/authorize")]);
+    let (target, issuer) = (target("x", &authority), authority.base());
+    let tick = || Ask {
+        accept_issuer: Some(issuer.clone()),
+        ..asked(&authority)
+    };
+    let told = |page: &str, changed| SignInError::Confirm {
+        issuer: issuer.clone(),
+        page: Some(page.to_owned()),
+        code_goes_to: None,
+        changed,
+    };
+    // The issuer alone says nothing of a page that nobody was shown.
+    let error = room.begin(target.clone(), tick()).unwrap_err();
+    assert_eq!(error, told("login.honest.example", false));
+    let sentence = error.sentence();
+    assert!(
+        sentence.contains("login.honest.example") && sentence.contains(&issuer),
+        "{sentence}"
+    );
+    assert_eq!(
+        room.view("x").unwrap().sign_in_at.as_deref(),
+        Some("login.honest.example")
+    );
+    assert_eq!(authority.count("registered"), 0);
+    // Nor does a tick for one page say anything of the next.
+    authority.set(&[("authorization-endpoint", "https://other.example/authorize")]);
+    let error = room.begin(target.clone(), tick()).unwrap_err();
+    assert_eq!(error, told("other.example", false));
+    let begun = room.begin(target.clone(), tick()).unwrap();
+    assert_eq!(begun.auth_url.host_str(), Some("other.example"));
+    assert_eq!(room.view("x").unwrap().sign_in_at.as_deref(), Some("other.example"));
+
+    // Not even an issuer that one signed in at before may lead away from itself without one.
+    authority.set(&[("authorization-endpoint", "")]);
+    room.runtime.block_on(room.sign_ins.cancel(&id("x")));
+    assert_eq!(room.sign_in(&authority, &target).outcome, SignInOutcome::SignedIn);
+    authority.set(&[("authorization-endpoint", "https://other.example/authorize")]);
+    let error = room.begin(target, tick()).unwrap_err();
+    assert_eq!(error, told("other.example", false));
+}
+
+#[test]
+fn a_code_goes_to_another_domain_than_its_issuers_only_after_a_tick_or_where_the_entry_names_the_issuer() {
+    let room = Room::new();
+    let authority = room.authority(&[("token-endpoint", "https://tokens.example/token")]);
+    let issuer = authority.base();
+    let error = room.begin(target("x", &authority), asked(&authority)).unwrap_err();
+    let told = SignInError::Confirm {
+        issuer: issuer.clone(),
+        page: None,
+        code_goes_to: Some("tokens.example".to_owned()),
+        changed: false,
+    };
+    assert_eq!(error, told);
+    assert!(error.sentence().contains("tokens.example"), "{}", error.sentence());
+    let Some(SignInStage::Confirm { code_goes_to, .. }) = room.stage("x") else {
+        panic!("a tick")
+    };
+    assert_eq!(code_goes_to.as_deref(), Some("tokens.example"));
+    let ask = Ask {
+        accept_issuer: Some(issuer.clone()),
+        ..asked(&authority)
+    };
+    assert!(room.begin(target("x", &authority), ask).is_ok());
+    let named = target_with("y", &authority, |oauth| oauth.settings.issuer = Some(issuer));
+    assert!(room.begin(named, asked(&authority)).is_ok());
+}
+
+#[test]
+fn a_clients_own_key_goes_to_no_other_domain_than_its_servers() {
+    let room = Room::new();
+    let authority = room.authority(&[("token-endpoint", "https://tokens.example/token")]);
+    let own = target_with("x", &authority, |oauth| {
+        oauth.settings.grant = Grant::ClientCredentials;
+        oauth.settings.client_id = Some("mine".to_owned());
+        oauth.client_secret = Some("s3cret".to_owned().into());
+    });
+    let fault = room.token(&room.bearer(&own)).unwrap_err();
+    assert!(matches!(fault, AuthFault::Entry(_)), "{fault:?}");
 }
 
 #[test]

@@ -260,6 +260,88 @@ fn the_other_way_is_taken_at_a_click_and_remembered() {
 }
 
 #[test]
+fn the_other_way_is_remembered_for_a_client_that_is_registered_elsewhere_too() {
+    let room = Room::new();
+    room.sign_ins.set_deep_links(true);
+    let authority = room.authority(&[("client-id", "mine"), ("metadata-documents", "true")]);
+    let issuer = authority.base();
+    let of_entry = target_with("x", &authority, |oauth| {
+        oauth.settings.client_id = Some("mine".to_owned());
+        oauth.settings.issuer = Some(issuer.clone());
+    });
+    let begin = |redirect| {
+        let ask = Ask {
+            redirect,
+            ..asked(&authority)
+        };
+        let begun = room.begin(of_entry.clone(), ask).unwrap();
+        parameter(&begun.auth_url, "redirect_uri").unwrap()
+    };
+    assert_eq!(begin(None), LOOPBACK);
+    assert_eq!(begin(Some(RedirectKind::DeepLink)), DEEP_LINK);
+    assert_eq!(begin(None), DEEP_LINK);
+    // It is the issuer's, whoever else signs in there.
+    let of_document = target_with("y", &authority, |oauth| {
+        oauth.settings.client_metadata_url = Some("https://neuron.example/client.json".parse().unwrap());
+    });
+    let begun = room.begin(of_document, asked(&authority)).unwrap();
+    assert_eq!(parameter(&begun.auth_url, "redirect_uri").as_deref(), Some(DEEP_LINK));
+}
+
+#[test]
+fn a_sign_in_that_is_still_prepared_shows_at_once_and_is_cancelled_at_once() {
+    let room = Room::new();
+    let server = "https://x.example/mcp".parse().unwrap();
+    let beginning = room
+        .sign_ins
+        .begin_after(id("x"), &server, std::future::pending::<Result<_, _>>());
+    let cancel = async {
+        let mut changes = room.sign_ins.changes();
+        changes.wait_for(|_| room.stage("x").is_some()).await.unwrap();
+        assert_eq!(room.view("x").unwrap().access_goes_to, "x.example");
+        assert!(room.sign_ins.cancel(&id("x")).await);
+    };
+    let (begun, ()) = room.runtime.block_on(async { tokio::join!(beginning, cancel) });
+    assert_eq!(begun.unwrap_err(), SignInError::Replaced);
+    assert_eq!(room.stage("x"), None);
+}
+
+#[test]
+fn a_sign_in_has_one_end() {
+    let room = Room::new();
+    let authority = room.authority(&[]);
+    let begun = room.begin(target("x", &authority), asked(&authority)).unwrap();
+    let back = authority.follow(begun.auth_url.as_str());
+    let mut changes = room.sign_ins.changes();
+    changes.mark_unchanged();
+    assert!(room.sign_ins.expire().is_empty());
+    assert!(!changes.has_changed().unwrap());
+    room.pass(10 * MINUTE);
+    let over = room.sign_ins.expire();
+    assert_eq!(over.len(), 1);
+    assert_eq!(
+        (over[0].outcome, over[0].server.clone()),
+        (SignInOutcome::Expired, Some(id("x")))
+    );
+    assert!(changes.has_changed().unwrap());
+    // Told once: not again by the clock, by a browser that comes late, or by a click that puts the card away.
+    assert!(room.sign_ins.expire().is_empty());
+    assert_eq!(room.sign_ins.first_ends_in(), None);
+    let late = room.come_back(&back);
+    assert_eq!((late.outcome, late.server), (SignInOutcome::Expired, None));
+    assert!(matches!(room.stage("x"), Some(SignInStage::Failed { .. })));
+    let cancel = || room.runtime.block_on(room.sign_ins.cancel(&id("x")));
+    assert!(!cancel());
+    assert_eq!(room.stage("x"), None);
+    // What waits for the person's tick or client has not begun.
+    let shut = room.authority(&[("registration", "absent")]);
+    room.begin(target("x", &shut), asked(&shut)).unwrap_err();
+    assert!(!cancel());
+    room.begin(target("x", &authority), asked(&authority)).unwrap();
+    assert!(cancel());
+}
+
+#[test]
 fn another_port_is_registered_anew_and_no_port_is_said_before_anybody_is_asked() {
     let room = Room::new();
     let authority = room.authority(&[]);

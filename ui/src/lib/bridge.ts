@@ -116,7 +116,7 @@ export type KeychainState = "unused" | "ready" | "locked" | "absent" | "slow" | 
 
 export type SignInView = { server: string, 
 /**
- * Where the person signs in, as host and port; absent before that is known.
+ * The page where the person signs in, as host and port; absent before that is known.
  */
 sign_in_at?: string, 
 /**
@@ -128,7 +128,15 @@ access_goes_to: string,
  */
 since: number, stage: SignInStage, };
 
-export type SignInStage = { "stage": "preparing" } | { "stage": "confirm", issuer: string, changed: boolean, } | { "stage": "needs_client", issuer: string, 
+export type SignInStage = { "stage": "preparing" } | { "stage": "confirm", issuer: string, 
+/**
+ * Whether it was another issuer before.
+ */
+changed: boolean, 
+/**
+ * Host and port at which the page's answer becomes the access, where that is of another domain than the issuer.
+ */
+code_goes_to?: string, } | { "stage": "needs_client", issuer: string, 
 /**
  * Exactly what to register there.
  */

@@ -105,7 +105,7 @@ function legalId(name: string): string {
 }
 
 /** As the address names it, so that look-alikes show as their ASCII form. */
-function hostOf(url: string): string {
+export function hostOf(url: string): string {
   try {
     return new URL(url).host || url;
   } catch {

@@ -264,6 +264,8 @@ export const confirm_text = (): string => "These names belong to different owner
 export const confirm_changed_title = (): string => "The place to sign in has changed";
 export const confirm_changed_text = (p: { name: string | number }): string => `Before, you signed in somewhere else. Go on only if you know why ${p.name} has changed this.`;
 export const confirm_tick = (p: { host: string | number }): string => `I know ${p.host} and want to sign in there`;
+export const confirm_tick_page = (p: { page: string | number; issuer: string | number }): string => `I know ${p.page} and ${p.issuer}, and want to sign in there`;
+export const confirm_code_goes_to = (p: { host: string | number }): string => `What the page answers goes on to ${p.host}.`;
 export const confirm_go_on = (): string => "Go on to the sign-in";
 export const waiting_title = (): string => "Waiting for your browser";
 export const waiting_text = (): string => "A page to sign in has opened in your browser. When you are done there, this page goes on by itself.";

@@ -61,7 +61,7 @@ pub(super) async fn open(
     let bearer = entrance.as_ref().ok().and_then(|entrance| entrance.bearer.clone());
     plan.bearer.store(bearer);
     let entrance = entrance?;
-    let authorization = Authorization::new(entrance.credentials.clone(), signals.denials.clone());
+    let authorization = Authorization::new(entrance.credentials, signals.denials.clone());
     let way = Way {
         web: Web::new(url.expose(), authorization).map_err(|error| Cause::Entry(format!("{error}.")))?,
         url: url.expose(),
@@ -72,12 +72,11 @@ pub(super) async fn open(
         stop: CancellationToken::new(),
         plan,
     };
-    let opened = if sse {
+    if sse {
         way.open_sse().await
     } else {
         way.open_newest().await
-    };
-    opened.map_err(|cause| entrance.explain(cause))
+    }
 }
 
 /// What every way to one server needs.

@@ -11,7 +11,6 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::watch;
-use url::{Host, Url};
 
 use super::web::{Error, client_error};
 use crate::{
@@ -51,16 +50,9 @@ pub enum Credentials {
     OwnKey,
     /// The tokens of a sign-in.
     SignedIn(Arc<dyn Tokens>),
-}
-
-impl Credentials {
-    /// Whether they may be sent to this address: encrypted, or not leaving this computer.
-    pub fn may_go_to(&self, url: &Url) -> bool {
-        match self {
-            Self::None => true,
-            Self::OwnKey | Self::SignedIn(_) => url.scheme() == "https" || is_loopback(url),
-        }
-    }
+    /// Nothing, because the keychain gives nothing: whether anybody is signed in is not known. A server that wants a
+    /// sign-in gets no new one before it is.
+    Unknown(KeychainFault),
 }
 
 impl fmt::Debug for Credentials {
@@ -69,16 +61,8 @@ impl fmt::Debug for Credentials {
             Self::None => "None",
             Self::OwnKey => "OwnKey",
             Self::SignedIn(_) => "SignedIn",
+            Self::Unknown(_) => "Unknown",
         })
-    }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
     }
 }
 
@@ -98,6 +82,9 @@ pub enum Denied {
     /// There is no token because the server that gives them cannot be asked; half a sentence.
     #[error("{0}")]
     NoAnswer(String),
+    /// There is no token because of what the entry says; a sentence.
+    #[error("{0}")]
+    Entry(String),
 }
 
 impl Denied {
@@ -112,7 +99,7 @@ impl Denied {
     /// Whether only a person can mend it.
     fn is_final(&self) -> bool {
         match self {
-            Self::SignIn(_) | Self::KeyRefused(_) | Self::Scheme(_) => true,
+            Self::SignIn(_) | Self::KeyRefused(_) | Self::Scheme(_) | Self::Entry(_) => true,
             Self::Keychain(_) | Self::NoAnswer(_) => false,
         }
     }
@@ -188,19 +175,25 @@ impl Authorization {
         purpose: Purpose,
     ) -> Result<reqwest::Response, Error> {
         let answer = match &self.credentials {
-            Credentials::None | Credentials::OwnKey => {
+            Credentials::None | Credentials::OwnKey | Credentials::Unknown(_) => {
                 let response = request.send().await.map_err(client_error)?;
                 self.judge(response)
             }
             Credentials::SignedIn(tokens) => self.send_signed_in(tokens.as_ref(), request, purpose).await?,
         };
         answer.map_err(|denied| {
+            let (knocks_as_a_stranger, is_unknown) = match &self.credentials {
+                Credentials::None => (true, false),
+                Credentials::Unknown(_) => (true, true),
+                Credentials::OwnKey | Credentials::SignedIn(_) => (false, false),
+            };
             let is_the_sessions = match purpose {
                 Purpose::Message => true,
-                Purpose::Stream => !matches!(self.credentials, Credentials::None),
+                Purpose::Stream => !knocks_as_a_stranger,
                 Purpose::End => false,
             };
-            if is_the_sessions && denied.is_final() {
+            // The next session has what the keychain gives by then.
+            if is_the_sessions && (denied.is_final() || is_unknown) {
                 self.denials.tell(&denied);
             }
             denied.into_error()
@@ -249,6 +242,14 @@ impl Authorization {
 
     /// What a status with these headers says of us, where it is about who we are. Pure.
     fn denied(&self, status: StatusCode, headers: &HeaderMap) -> Option<Denied> {
+        match (self.refusal(status, headers), &self.credentials) {
+            // The keychain may hold what the server wants.
+            (Some(Denied::SignIn(_)), Credentials::Unknown(fault)) => Some(Denied::Keychain(fault.clone())),
+            (refusal, _) => refusal,
+        }
+    }
+
+    fn refusal(&self, status: StatusCode, headers: &HeaderMap) -> Option<Denied> {
         let need = |why| {
             Denied::SignIn(SignInNeed {
                 why,
@@ -258,17 +259,19 @@ impl Authorization {
         match (status, &self.credentials) {
             (StatusCode::UNAUTHORIZED, Credentials::OwnKey) => Some(Denied::KeyRefused(status.as_u16())),
             (StatusCode::UNAUTHORIZED, Credentials::SignedIn(_)) => Some(need(WhySignIn::Over)),
-            (StatusCode::UNAUTHORIZED, Credentials::None) => Some(match challenge_of(headers).wanted() {
-                Wanted::Unsupported(scheme) => Denied::Scheme(scheme),
-                Wanted::SignIn | Wanted::MoreScopes(_) => need(WhySignIn::First),
-            }),
-            (StatusCode::FORBIDDEN, Credentials::None | Credentials::SignedIn(_))
+            (StatusCode::UNAUTHORIZED, Credentials::None | Credentials::Unknown(_)) => {
+                Some(match challenge_of(headers).wanted() {
+                    Wanted::Unsupported(scheme) => Denied::Scheme(scheme),
+                    Wanted::SignIn | Wanted::MoreScopes(_) => need(WhySignIn::First),
+                })
+            }
+            (StatusCode::FORBIDDEN, Credentials::None | Credentials::SignedIn(_) | Credentials::Unknown(_))
                 if headers.contains_key(header::WWW_AUTHENTICATE) =>
             {
                 match (challenge_of(headers).wanted(), &self.credentials) {
                     (Wanted::MoreScopes(scopes), _) => Some(need(WhySignIn::MoreScopes(scopes))),
                     // Some servers say so to those who never signed in.
-                    (Wanted::SignIn, Credentials::None) => Some(need(WhySignIn::First)),
+                    (Wanted::SignIn, Credentials::None | Credentials::Unknown(_)) => Some(need(WhySignIn::First)),
                     (Wanted::SignIn | Wanted::Unsupported(_), _) => None,
                 }
             }

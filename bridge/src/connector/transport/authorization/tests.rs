@@ -9,6 +9,8 @@ use tokio::{
     net::TcpListener,
 };
 
+use url::Url;
+
 use super::{super::web::Web, *};
 
 /// A server that lets in whoever carries `accepted`, and what it was asked: method and `Authorization`.
@@ -242,22 +244,17 @@ async fn a_server_without_a_stream_for_strangers_denies_its_session_nothing() {
     }
 }
 
-#[test]
-fn keys_and_tokens_go_encrypted_or_not_away_from_this_computer() {
-    for (url, may) in [
-        ("https://example.com/mcp", true),
-        ("http://127.0.0.1:80/mcp", true),
-        ("http://[::1]/mcp", true),
-        ("http://localhost:3000/mcp", true),
-        ("http://example.com/mcp", false),
-        ("http://10.0.0.1/mcp", false),
-        ("http://localhost.example.com/mcp", false),
-        ("http://127.0.0.1.nip.io/mcp", false),
-    ] {
-        let url = Url::parse(url).unwrap();
-        for credentials in [Credentials::OwnKey, signed_in(0)] {
-            assert_eq!(credentials.may_go_to(&url), may, "{url}");
-        }
-        assert!(Credentials::None.may_go_to(&url));
+#[tokio::test]
+async fn where_the_keychain_gives_nothing_a_wish_for_a_sign_in_is_told_as_that_and_ends_the_session() {
+    let more = "403 Forbidden\r\nWWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"read\"";
+    for refusal in [BEARER, more] {
+        let server = Server::start("nobody", refusal).await;
+        let (web, denials) = server.web(Credentials::Unknown(KeychainFault::Locked));
+        let told = say(&web, &server).await;
+        assert_eq!(told, Err(Denied::Keychain(KeychainFault::Locked)), "{refusal}");
+        assert!(is_told(&denials), "{refusal}");
+        let (web, denials) = server.web(Credentials::Unknown(KeychainFault::Locked));
+        assert!(web.get_events(server.url.as_str(), HeaderMap::new()).await.is_err());
+        assert!(!is_told(&denials), "{refusal}");
     }
 }

@@ -130,7 +130,7 @@ impl Answer {
 
 fn may_pass(error: &Error) -> bool {
     match Denied::within(error) {
-        Some(Denied::SignIn(_) | Denied::KeyRefused(_) | Denied::Scheme(_)) => false,
+        Some(Denied::SignIn(_) | Denied::KeyRefused(_) | Denied::Scheme(_) | Denied::Entry(_)) => false,
         Some(Denied::Keychain(_) | Denied::NoAnswer(_)) => true,
         None => matches!(
             error,

@@ -189,7 +189,9 @@ impl Listening {
 
 fn outcome_of(error: &Error) -> Outcome {
     match Denied::within(error) {
-        Some(Denied::SignIn(_) | Denied::KeyRefused(_) | Denied::Scheme(_)) => return Outcome::NoStream,
+        Some(Denied::SignIn(_) | Denied::KeyRefused(_) | Denied::Scheme(_) | Denied::Entry(_)) => {
+            return Outcome::NoStream;
+        }
         // Another time there may be a token.
         Some(Denied::Keychain(_) | Denied::NoAnswer(_)) => return Outcome::Failed(Duration::ZERO),
         None => {}
