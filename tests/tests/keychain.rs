@@ -250,10 +250,12 @@ fn without_a_keyring_a_person_who_uses_no_secrets_hears_nothing_of_it() {
     let home = Home::new();
     home.write_config(&config_text([("plain", Fake::new("ok").entry())]));
     let bridge = Daemon::start_in(home, session.setup());
+    bridge.wait_for_tool("mcp__plain__echo");
     bridge.call_text("mcp__plain__echo", &json!({}));
     let mut added = Fake::new("ok").entry();
     added["id"] = json!("added");
     bridge.owner_post("/mcp/servers/add", &added).ok();
+    bridge.wait_for_tool("mcp__added__echo");
     bridge.call_text("mcp__added__echo", &json!({}));
     let before = bridge.server("plain").unwrap()["connection"]["generation"].clone();
     bridge.home.write_config(&config_text([
@@ -261,7 +263,8 @@ fn without_a_keyring_a_person_who_uses_no_secrets_hears_nothing_of_it() {
         ("added", Fake::new("ok").entry()),
     ]));
     eventually("another session of plain", SOON, || {
-        bridge.call_text("mcp__plain__echo", &json!({}));
+        // It is gone for a moment.
+        bridge.call("mcp__plain__echo", &json!({}));
         (bridge.server("plain").unwrap()["connection"]["generation"] != before).then_some(())
     });
     bridge.owner_post("/mcp/servers/remove", &json!({"id": "added"})).ok();
