@@ -276,8 +276,9 @@ fn refusal(at: &str, error: &BasicErrorResponse) -> TokenError {
     }
 }
 
-/// An error's code as RFC 6749 §5.2 allows it, shortened.
-pub(super) fn error_code(code: &str) -> String {
-    let legal = |c: &char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
-    code.chars().filter(legal).take(60).collect()
+/// An error's code, where it looks like one that somebody registered (RFC 6749 §11.4): a server may write there what it
+/// was sent.
+pub(super) fn error_code(code: &str) -> &str {
+    let is_code = !code.is_empty() && code.len() <= 40 && code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    if is_code { code } else { "a code of its own" }
 }
