@@ -158,6 +158,29 @@ impl fmt::Display for SessionName {
     }
 }
 
+/// Whether a greeting was answered in a revision of the protocol: `YYYY-MM-DD`. What is no such name is no word of the
+/// protocol, and is neither used nor repeated.
+///
+/// # Errors
+/// `Protocol`.
+pub fn check_revision(service: &RunningService<RoleClient, Handler>) -> Result<(), Cause> {
+    let info = service.peer().peer_info();
+    match info.as_ref().map(|info| info.protocol_version.as_str()) {
+        Some(named) if !is_revision(named) => Err(Cause::Protocol(
+            "it names a revision of the protocol that is no date, such as 2025-11-25".into(),
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn is_revision(text: &str) -> bool {
+    let is_in_form = |(at, byte): (usize, u8)| match at {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    text.len() == "YYYY-MM-DD".len() && text.bytes().enumerate().all(is_in_form)
+}
+
 impl Era {
     fn of(protocol: &ProtocolVersion) -> Self {
         if protocol.has_initialize() {
@@ -407,6 +430,31 @@ impl Keeper {
         drop(self.stop);
         if tokio::time::timeout(CLOSED_WITHIN, self.ended).await.is_err() {
             tracing::error!("a session did not end within {} s", CLOSED_WITHIN.as_secs());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_date_names_a_revision_of_the_protocol() {
+        for known in ProtocolVersion::KNOWN_VERSIONS {
+            assert!(is_revision(known.as_str()), "{known}");
+        }
+        assert!(is_revision("2031-01-01"));
+        for other in [
+            "",
+            "draft",
+            "DRAFT-2026-v1",
+            "2025-11-2",
+            "2025-11-255",
+            "2025/11/25",
+            "SENTINEL-2",
+            "２025-11-2",
+        ] {
+            assert!(!is_revision(other), "{other}");
         }
     }
 }

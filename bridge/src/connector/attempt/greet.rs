@@ -12,7 +12,7 @@ use crate::{
     connector::{
         cause::Cause,
         fault::{cause_of_init_error, may_be_legacy},
-        session::Handler,
+        session::{Handler, check_revision},
     },
     snapshot::Era,
 };
@@ -45,14 +45,16 @@ where
     };
     let transport = open().await?;
     let refused = match serve_client_with_lifecycle_and_ct(handler.clone(), transport, first, stop.clone()).await {
-        Ok(service) => return Ok(service),
+        Ok(service) => return check_revision(&service).map(|()| service),
         Err(error) => error,
     };
     if !may_be_legacy(&refused) {
         return Err(cause_of_init_error(&refused));
     }
     let transport = open().await?;
-    serve_client_with_lifecycle_and_ct(handler.clone(), transport, second, stop.clone())
+    let service = serve_client_with_lifecycle_and_ct(handler.clone(), transport, second, stop.clone())
         .await
-        .map_err(|error| cause_of_init_error(&error))
+        .map_err(|error| cause_of_init_error(&error))?;
+    check_revision(&service)?;
+    Ok(service)
 }

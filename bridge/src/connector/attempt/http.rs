@@ -26,7 +26,7 @@ use crate::{
         cause::Cause,
         fault::{cause_of_init_error, cause_of_open_error},
         log::Log,
-        session::{Desk, End, Ended, Handler, Keeper, Session, Signals},
+        session::{Desk, End, Ended, Handler, Keeper, Session, Signals, check_revision},
         transport::{
             Authorization, CustomHeaders, EndCause, HttpClient, MAX_FRAME, SseTransport, StreamEnd, Watch, Web,
         },
@@ -142,6 +142,7 @@ impl Way<'_> {
         let service = serve_client_with_lifecycle_and_ct(self.handler(), transport, mode, self.stop.clone())
             .await
             .map_err(|error| cause_of_init_error(&error))?;
+        check_revision(&service)?;
         Ok(self.begin(service, How::Sse(end)))
     }
 
