@@ -536,47 +536,6 @@ fn the_command_line_signs_in_by_a_pasted_address_and_signs_out() {
 }
 
 #[test]
-fn no_token_code_or_verifier_is_in_any_log_or_file() {
-    let here = SignIn::behind(&[("auth-methods", "client_secret_basic"), ("lifetime", "1")]);
-    here.sign_in("remote");
-    here.bridge.call_text(ECHO, &json!({}));
-    let mut secrets: Vec<String> = Vec::new();
-    for request in here.authority.requests() {
-        for member in ["code", "code_verifier", "refresh_token"] {
-            secrets.extend(request["body"][member].as_str().map(ToOwned::to_owned));
-        }
-        let carried = request["authorization"].as_str().unwrap_or_default();
-        secrets.extend(carried.split_once(' ').map(|(_, token)| token.to_owned()));
-    }
-    assert!(secrets.len() > 4, "{secrets:?}");
-    let own = [here.bridge.log(), here.bridge.owner_get("/mcp/servers").text()];
-    let mut texts: Vec<String> = own.into();
-    texts.extend(files_below(&here.bridge.home.neuron()));
-    for secret in secrets {
-        for text in &texts {
-            assert!(
-                !text.contains(&secret),
-                "{secret} is in {}",
-                &text[..text.len().min(400)]
-            );
-        }
-    }
-}
-
-fn files_below(folder: &std::path::Path) -> Vec<String> {
-    let mut texts = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            texts.extend(files_below(&path));
-        } else if path.is_file() {
-            texts.push(String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned());
-        }
-    }
-    texts
-}
-
-#[test]
 fn where_no_browser_would_be_heard_that_is_said_before_one_is_opened() {
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = holder.local_addr().unwrap().port().to_string();

@@ -74,7 +74,10 @@ pub(crate) fn connector_view(row: &Row, listed: usize) -> ConnectorView {
             let entry = &live.entry;
             let (error, error_detail) = machine.error();
             // An upstream may repeat a value that only its entry shows to be secret.
-            let error = error.map(|error| live.log.redactor().sentence(&error).into_owned());
+            let shown = |text: &String| live.log.redactor().sentence(text).into_owned();
+            let error = error.as_ref().map(shown);
+            // What a server says that a sign-in allows is its own text too.
+            let access = live.access.as_ref().map(|scopes| scopes.iter().map(shown).collect());
             ConnectorView {
                 id: row.entry.key.clone(),
                 name: entry.name.clone().unwrap_or_else(|| row.entry.key.clone()),
@@ -88,7 +91,7 @@ pub(crate) fn connector_view(row: &Row, listed: usize) -> ConnectorView {
                 error,
                 error_detail,
                 progress: machine.progress_text(),
-                auth: machine.auth(live.access.clone()),
+                auth: machine.auth(access),
                 connection: machine.connection(),
                 used_at: live.used_at,
             }

@@ -13,6 +13,7 @@ use secrecy::SecretString;
 use super::{
     World, attempt,
     cause::Cause,
+    log::Log,
     transport::{Authorization, Credentials, Denied, Tokens, Web},
 };
 use crate::{
@@ -142,7 +143,7 @@ async fn signed_in(
     let by_itself = matches!(&oauth, Some(oauth) if oauth.settings.grant == Grant::ClientCredentials);
     match world.sign_ins.bearer(target_of(entry, url, oauth)).await {
         Ok(Signed::In(bearer)) => Ok(Entrance {
-            credentials: Credentials::SignedIn(Arc::new(OfBearer(bearer.clone()))),
+            credentials: Credentials::SignedIn(Arc::new(OfBearer::new(bearer.clone(), world.log_of(entry)))),
             bearer: Some(bearer),
         }),
         Ok(Signed::SignedOut) => Err(Cause::SignIn(SignInNeed {
@@ -253,12 +254,39 @@ async fn ask(web: &Web, url: &SecretUrl, headers: HeaderMap, sse: bool) -> Resul
     }
 }
 
-/// The tokens of a sign-in, as transports want them.
-struct OfBearer(Arc<Bearer>);
+/// The tokens of a sign-in, as transports want them. None is given out that is not hidden from then on in whatever its
+/// server writes.
+struct OfBearer {
+    bearer: Arc<Bearer>,
+    log: Log,
+}
+
+impl OfBearer {
+    fn new(bearer: Arc<Bearer>, log: Log) -> Self {
+        let tokens = Self { bearer, log };
+        tokens.hide();
+        tokens
+    }
+
+    fn hide(&self) {
+        self.log.redactor().hold_sign_in(self.bearer.secrets());
+    }
+
+    /// Before and after: a renewal uses up the one and gives the other.
+    async fn hidden(
+        &self,
+        token: impl Future<Output = Result<SecretString, AuthFault>> + Send,
+    ) -> Result<SecretString, Denied> {
+        self.hide();
+        let token = token.await;
+        self.hide();
+        Ok(token?)
+    }
+}
 
 impl Tokens for OfBearer {
     fn token(&self) -> BoxFuture<'_, Result<SecretString, Denied>> {
-        Box::pin(async { Ok(self.0.token().await?) })
+        Box::pin(self.hidden(self.bearer.token()))
     }
 
     fn refused<'a>(
@@ -266,11 +294,11 @@ impl Tokens for OfBearer {
         used: &'a SecretString,
         challenge: &'a Challenge,
     ) -> BoxFuture<'a, Result<SecretString, Denied>> {
-        Box::pin(async { Ok(self.0.refused(used, challenge.clone()).await?) })
+        Box::pin(self.hidden(self.bearer.refused(used, challenge.clone())))
     }
 
     fn accepted(&self, used: &SecretString) {
-        self.0.accepted(used);
+        self.bearer.accepted(used);
     }
 }
 

@@ -26,8 +26,8 @@ const LOOKED_AT: usize = 8 * OWN_WORDS;
 
 /// An upstream's words, on one line, without secrets and control characters, shortened.
 pub fn short(text: &str) -> String {
-    let text = &text[..text.floor_char_boundary(LOOKED_AT)];
-    let clean: String = redact(text)
+    let looked_at = &text[..text.floor_char_boundary(LOOKED_AT)];
+    let clean: String = redact(looked_at)
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .take(OWN_WORDS + 1)
@@ -36,7 +36,8 @@ pub fn short(text: &str) -> String {
     if clean.is_empty() {
         return "no reason given".to_owned();
     }
-    if clean.chars().count() > OWN_WORDS {
+    // Whatever is cut off says so: at that place the beginning of a secret is looked for.
+    if clean.chars().count() > OWN_WORDS || looked_at.len() < text.len() {
         return clean.chars().take(OWN_WORDS).chain(['…']).collect();
     }
     clean.to_owned()
@@ -311,5 +312,7 @@ mod tests {
         assert_eq!(short("bad token=hunter2 given"), "bad token=[REDACTED] given");
         assert_eq!(short(" \n "), "no reason given");
         assert_eq!(short(&"é".repeat(5000)).chars().count(), OWN_WORDS + 1);
+        let mostly_secret = format!("token={} and {}", "x".repeat(LOOKED_AT - 20), "y".repeat(100));
+        assert_eq!(short(&mostly_secret), "token=[REDACTED] and yyyyyyyyy…");
     }
 }

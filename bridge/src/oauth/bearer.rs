@@ -6,7 +6,7 @@ use super::{
     core::Core,
     fault::AuthFault,
     need::Challenge,
-    record::Grant,
+    record::{Grant, Proof},
     renewal::{Renewal, Why},
     slot::{Life, Slot, TURN_WAIT},
     target::Target,
@@ -78,6 +78,24 @@ impl Bearer {
     /// The server accepted what [`Self::refused`] gave. Some end their tokens earlier than they say, each time.
     pub fn accepted(&self, used: &SecretString) {
         self.slot.accepted(used);
+    }
+
+    /// What it uses now: its tokens, and what the client proves itself with.
+    pub fn secrets(&self) -> Vec<SecretString> {
+        let Some(held) = self.slot.held(&self.target) else {
+            return Vec::new();
+        };
+        let grant = &held.grant;
+        let proof = match &grant.client.proof {
+            Proof::None => None,
+            Proof::ClientSecretBasic { secret } | Proof::ClientSecretPost { secret } => Some(secret),
+            Proof::PrivateKeyJwt { key, .. } => Some(key),
+        };
+        [grant.access.as_ref(), grant.refresh.as_ref(), proof]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect()
     }
 
     /// What the person allowed, as far as the server told.

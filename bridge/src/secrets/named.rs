@@ -7,27 +7,26 @@ use std::{borrow::Cow, fmt, ops::Range};
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-/// Shorter values are words of ordinary results as well.
-const SHORTEST: usize = 8;
+use super::redact::Forms;
+
 /// Values of one connector that are looked for; the newest ones.
 const MOST: usize = 64;
 
 /// A value and what stands in its place.
 #[derive(Clone)]
 pub struct Named {
-    /// The secret's name, or `token`.
+    /// The secret's name, `token`, or `sign-in`.
     pub name: String,
     pub value: SecretString,
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct NamedValues(Vec<Looked>);
 
 #[derive(Clone)]
 struct Looked {
     mark: String,
-    /// The value, and as it stands in a JSON text inside the text, and in an address, where that differs.
-    forms: Vec<SecretString>,
+    forms: Forms,
 }
 
 impl fmt::Debug for NamedValues {
@@ -45,12 +44,17 @@ impl NamedValues {
     pub(super) fn with(&self, values: Vec<Named>) -> Self {
         let mut all: Vec<Looked> = values.iter().filter_map(Looked::of).collect();
         for earlier in &self.0 {
-            if all.iter().all(|looked| looked.value() != earlier.value()) {
+            if all.iter().all(|looked| looked.forms.whole() != earlier.forms.whole()) {
                 all.push(earlier.clone());
             }
         }
         all.truncate(MOST);
         Self(all)
+    }
+
+    /// These and all others.
+    pub(super) fn beside(&self, others: &Self) -> Self {
+        Self(self.0.iter().chain(&others.0).cloned().collect())
     }
 
     pub(super) fn hide_in_json<'t>(&self, json: &'t str) -> Cow<'t, str> {
@@ -91,8 +95,8 @@ impl NamedValues {
             let hidden = self.hide(inner)?;
             return Some(format!("\"{hidden}\""));
         }
-        let text: String = serde_json::from_str(written).ok()?;
-        self.hide(&text)
+        // Whoever is to be fooled by a broken escape beside the value is not this.
+        self.hide(&unescaped(inner))
             .map(|hidden| serde_json::Value::from(hidden).to_string())
     }
 
@@ -123,39 +127,77 @@ impl NamedValues {
         Some(out)
     }
 
-    fn forms(&self) -> impl Iterator<Item = (&str, &str)> {
-        let forms = |looked: &'_ Looked| looked.forms.len();
-        self.0.iter().flat_map(move |looked| {
-            (0..forms(looked)).map(|index| (looked.forms[index].expose_secret(), looked.mark.as_str()))
-        })
+    fn forms<'v>(&'v self) -> impl Iterator<Item = (&'v str, &'v str)> {
+        let each = |looked: &'v Looked| looked.forms.each().map(|form| (form, looked.mark.as_str()));
+        self.0.iter().flat_map(each)
     }
 }
 
 impl Looked {
     fn of(named: &Named) -> Option<Self> {
-        let value = named.value.expose_secret().trim();
-        if value.chars().count() < SHORTEST {
-            return None;
-        }
-        let in_address = percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string();
-        let quoted = serde_json::Value::from(value).to_string();
-        let in_json = &quoted[1..quoted.len() - 1];
-        let mut forms = vec![SecretString::from(value)];
-        forms.extend(
-            [in_json, &in_address]
-                .into_iter()
-                .filter(|form| *form != value)
-                .map(SecretString::from),
-        );
-        Some(Self {
+        let forms = Forms::of(named.value.expose_secret());
+        (!forms.is_empty()).then(|| Self {
             mark: format!("[REDACTED:secret:{}]", named.name),
             forms,
         })
     }
+}
 
-    fn value(&self) -> Option<&str> {
-        self.forms.first().map(|form| form.expose_secret())
+/// What a JSON string says between its quotes. Never fails: halves of surrogate pairs become U+FFFD, as in most readers,
+/// and what is no escape stands for itself.
+fn unescaped(inner: &str) -> String {
+    let mut out = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let Some(escaped) = rest.chars().next() else {
+            out.push('\\');
+            break;
+        };
+        let plain = match escaped {
+            '"' | '\\' | '/' => Some(escaped),
+            'b' => Some('\u{8}'),
+            'f' => Some('\u{c}'),
+            'n' => Some('\n'),
+            'r' => Some('\r'),
+            't' => Some('\t'),
+            _ => None,
+        };
+        match (plain, code_unit(rest)) {
+            (Some(plain), _) => {
+                out.push(plain);
+                rest = &rest[1..];
+            }
+            (None, Some(first)) => {
+                let second = rest[UNIT..].strip_prefix('\\').and_then(code_unit);
+                let pair = second.and_then(|second| char::decode_utf16([first, second]).next()?.ok());
+                match pair.filter(|c| c.len_utf16() == 2) {
+                    Some(c) => {
+                        out.push(c);
+                        rest = &rest[UNIT + 1 + UNIT..];
+                    }
+                    None => {
+                        out.push(char::from_u32(first.into()).unwrap_or(char::REPLACEMENT_CHARACTER));
+                        rest = &rest[UNIT..];
+                    }
+                }
+            }
+            (None, None) => out.push('\\'),
+        }
     }
+    out.push_str(rest);
+    out
+}
+
+/// Bytes of a code unit as `uXXXX`.
+const UNIT: usize = 5;
+
+fn code_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix('u')?.get(..UNIT - 1)?;
+    // A sign is no digit, though the parser takes one.
+    let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    is_hex.then(|| u16::from_str_radix(digits, 16).ok()).flatten()
 }
 
 #[derive(Clone, Copy)]
@@ -255,6 +297,44 @@ mod tests {
                 .replace(",1234567890,", ",\"[REDACTED:secret:PIN]\",")
         );
         serde_json::from_str::<Value>(&hidden).unwrap();
+    }
+
+    #[test]
+    fn a_broken_escape_beside_a_secret_hides_nothing_of_it_from_us() {
+        let values = values(&[("KEY", "sentinel-value")]);
+        for broken in [
+            r"\ud800",
+            r"\udc00",
+            r"\ud800\u0041",
+            r"\ud800\ud83d\ude00",
+            r"\x",
+            r"\u12",
+            r"\u+123",
+            "\u{1}",
+            r"\ué",
+            r"\ud800\",
+        ] {
+            for raw in [
+                format!(r#"["{broken}sentinel-value{broken}"]"#),
+                format!(r#"["{broken} s\u0065ntinel-value"]"#),
+            ] {
+                let hidden = values.hide_in_json(&raw);
+                assert!(hidden.contains("[REDACTED:secret:KEY]"), "{raw} {hidden}");
+                assert!(!hidden.contains("ntinel-value"), "{raw} {hidden}");
+            }
+        }
+        assert_eq!(
+            values.hide_in_json(r#"["\ud83d\ude00 \n sentinel-value \ud800"]"#),
+            "[\"\u{1f600} \\n [REDACTED:secret:KEY] \u{fffd}\"]"
+        );
+    }
+
+    #[test]
+    fn a_string_is_read_as_other_readers_read_it() {
+        for text in [r"\b\f\n\r\t\/\\\u00e4\ud83d\ude00", "plain", r"\\u0041"] {
+            let expected: String = serde_json::from_str(&format!("\"{text}\"")).unwrap();
+            assert_eq!(unescaped(text), expected);
+        }
     }
 
     #[test]

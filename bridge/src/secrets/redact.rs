@@ -11,6 +11,8 @@ mod value;
 
 use std::{borrow::Cow, fmt, ops::Range, sync::LazyLock};
 
+use ::url::form_urlencoded;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use regex::Regex;
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -22,9 +24,15 @@ pub const MARK: &str = "[REDACTED]";
 /// Shorter values are not looked for: they are words of ordinary texts as well.
 const SHORTEST_HELD: usize = 8;
 
-/// Values that one connector can hold. Each costs a pass over every line for each of its forms, of which a value of one
-/// line has up to three and one of several lines up to fifteen.
+/// Values that one connector can hold. Each costs a pass over every line for each of its forms: two for most tokens, up
+/// to eight for a value full of other characters, and as many for each line of one of several lines that is held alone.
 const MOST_HELD: usize = 64;
+
+/// Where a text was cut off, this many characters of a value tell something of it.
+const LEAST_BEGINNING: usize = 4;
+
+/// Stands where a text was shortened.
+const SHORTENED: char = '…';
 
 /// Lines from the beginning of a value of several lines that are looked for alone, besides its last one: logs show keys
 /// line by line, and a long key must not take the places of other values.
@@ -38,12 +46,12 @@ static TRIGGER: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Exact values that are secret, of one connector.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Held(Vec<Forms>);
 
 /// One value in every form in which it is looked for; the first is the value itself.
 #[derive(Clone)]
-struct Forms(Vec<SecretString>);
+pub(super) struct Forms(Vec<SecretString>);
 
 impl Held {
     /// Takes up to 64 of them, each as it is and as it stands in JSON and in addresses, and of those with several lines
@@ -71,16 +79,87 @@ impl Held {
         }
     }
 
+    /// These and all others.
+    pub(super) fn beside(&self, others: &Self) -> Self {
+        Self(self.0.iter().chain(&others.0).cloned().collect())
+    }
+
+    fn values(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flat_map(Forms::each)
+    }
+
+    /// Whether a text holds one of them.
+    pub(super) fn is_in(&self, text: &str) -> bool {
+        self.values().any(|value| text.contains(value))
+    }
+
+    /// What would follow, were the text cut off in the middle of a value.
+    pub(super) fn rests_after(&self, text: &str) -> Vec<SecretString> {
+        let rests = self.values().filter_map(|value| {
+            let begun = beginning_at_end(text, value);
+            (begun > 0).then(|| SecretString::from(&value[begun..]))
+        });
+        rests.collect()
+    }
+
     fn find(&self, text: &str, found: &mut Vec<Range<usize>>) {
-        for value in self.0.iter().flat_map(|forms| &forms.0) {
-            let value = value.expose_secret();
+        if self.0.is_empty() {
+            return;
+        }
+        for value in self.values() {
             found.extend(text.match_indices(value).map(|(at, _)| at..at + value.len()));
+        }
+        self.find_beginnings(text, found);
+    }
+
+    /// Beginnings of values where the text ends or was shortened. Each piece of the text is looked at once for each form.
+    fn find_beginnings(&self, text: &str, found: &mut Vec<Range<usize>>) {
+        let mut from = 0;
+        for piece in text.split(SHORTENED) {
+            let end = from + piece.len();
+            for value in self.values() {
+                let start = end - beginning_at_end(piece, value);
+                if after_armour(&text[start..end]).chars().count() >= LEAST_BEGINNING {
+                    found.push(start..end);
+                }
+            }
+            from = end + SHORTENED.len_utf8();
         }
     }
 }
 
+/// How many bytes of the value's beginning, but not all of it, stand at the end of the text; the most (Knuth, Morris and
+/// Pratt: in time linear in the shorter of both).
+fn beginning_at_end(text: &str, value: &str) -> usize {
+    let most = text.len().min(value.len().saturating_sub(1));
+    let (text, value) = (&text.as_bytes()[text.len() - most..], &value.as_bytes()[..most]);
+    if !value.first().is_some_and(|first| text.contains(first)) {
+        return 0;
+    }
+    #[cfg(test)]
+    value::work::add(most);
+    // For each length the next shorter beginning that ends there too.
+    let mut shorter = vec![0; most];
+    let mut matched = 0;
+    for at in 1..most {
+        while matched > 0 && value[at] != value[matched] {
+            matched = shorter[matched - 1];
+        }
+        matched += usize::from(value[at] == value[matched]);
+        shorter[at] = matched;
+    }
+    matched = 0;
+    for byte in text {
+        while matched == most || (matched > 0 && value[matched] != *byte) {
+            matched = shorter[matched - 1];
+        }
+        matched += usize::from(value[matched] == *byte);
+    }
+    matched
+}
+
 impl Forms {
-    fn of(value: &str) -> Self {
+    pub(super) fn of(value: &str) -> Self {
         let value = value.trim();
         let mut forms: Vec<String> = Vec::new();
         let lines: Vec<&str> = value.lines().map(str::trim).filter(|line| !is_armour(line)).collect();
@@ -90,13 +169,7 @@ impl Forms {
             if part.chars().count() < SHORTEST_HELD {
                 continue;
             }
-            let quoted = serde_json::Value::from(*part).to_string();
-            let in_address = percent_encoding::utf8_percent_encode(part, percent_encoding::NON_ALPHANUMERIC);
-            for form in [
-                (*part).to_owned(),
-                quoted[1..quoted.len() - 1].to_owned(),
-                in_address.to_string(),
-            ] {
+            for form in ways_to_write(part) {
                 if !forms.contains(&form) {
                     forms.push(form);
                 }
@@ -105,14 +178,56 @@ impl Forms {
         Self(forms.into_iter().map(SecretString::from).collect())
     }
 
-    fn whole(&self) -> Option<&str> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn whole(&self) -> Option<&str> {
         self.0.first().map(|value| value.expose_secret())
     }
+
+    pub(super) fn each(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|form| form.expose_secret())
+    }
+}
+
+/// As it is; as JSON has it inside a text, with and without what need not be escaped; in an address, as different
+/// programs have it; on one line.
+fn ways_to_write(part: &str) -> [String; 8] {
+    /// What nobody has to escape (RFC 3986 §2.3).
+    const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    let quoted = serde_json::Value::from(part).to_string();
+    let in_json = &quoted[1..quoted.len() - 1];
+    let in_ascii: String = in_json.chars().fold(String::new(), |mut out, c| {
+        match c {
+            c if c.is_ascii() => out.push(c),
+            c => out.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+        }
+        out
+    });
+    [
+        part.to_owned(),
+        in_json.to_owned(),
+        in_json.replace('/', "\\/"),
+        in_ascii,
+        utf8_percent_encode(part, NON_ALPHANUMERIC).to_string(),
+        utf8_percent_encode(part, UNRESERVED).to_string(),
+        form_urlencoded::byte_serialize(part.as_bytes()).collect(),
+        part.replace(char::is_control, " "),
+    ]
 }
 
 /// What stands around every key tells nothing of this one.
 fn is_armour(line: &str) -> bool {
     line.starts_with("-----")
+}
+
+/// The beginning of a value without that.
+fn after_armour(beginning: &str) -> &str {
+    match beginning.strip_prefix("-----") {
+        Some(armoured) => armoured.split_once("-----").map_or("", |(_, body)| body.trim_start()),
+        None => beginning,
+    }
 }
 
 impl fmt::Debug for Held {

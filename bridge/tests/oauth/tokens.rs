@@ -192,7 +192,7 @@ fn killed_between_a_renewal_and_its_keeping_it_asks_to_sign_in() {
     room.sign_in(&authority, &target);
     // Somebody else with the same one-use refresh token stands for the renewal that was never kept.
     let body = format!(
-        "grant_type=refresh_token&refresh_token=rt-1&client_id=client-1&resource={}",
+        "grant_type=refresh_token&refresh_token=rt-1-of-the-authority&client_id=client-1&resource={}",
         authority.url()
     );
     let headers = [("content-type", "application/x-www-form-urlencoded")];

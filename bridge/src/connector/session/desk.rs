@@ -207,9 +207,7 @@ impl Desk {
     fn read(&self, params: &Value) -> Result<Elicitation, String> {
         let asks = elicitation::read(params).map_err(|unfit| unfit.to_string())?;
         // What it knows already needs no showing, and a secret is shown nowhere.
-        let text = params.to_string();
-        let repeats = self.log.redactor().sentence(&text) != text;
-        if repeats {
+        if self.log.redactor().is_told_in(params) {
             return Err("it repeats a secret of this connector".to_owned());
         }
         Ok(asks)

@@ -353,6 +353,42 @@ fn a_long_hostile_line_is_looked_through_at_once() {
     }
 }
 
+#[test]
+fn beginnings_of_held_values_are_looked_for_once_in_each_piece_of_a_hostile_line() {
+    let values = [
+        "a".repeat(2_000),
+        "ab".repeat(1_000),
+        "a-value-of-few-characters".to_owned(),
+    ];
+    let held = Held::new(&values.map(SecretString::from));
+    let forms = held.values().count();
+    for piece in ["…", "a", "a…", "ab", "aa…aaa", "b"] {
+        let line = piece.repeat(64 * 1024 / piece.len());
+        value::work::take();
+        let _ = without_held(&line, &held);
+        let looked_at = value::work::take();
+        assert!(looked_at <= forms * line.len(), "{piece:?}: {looked_at}");
+    }
+}
+
+#[test]
+fn a_held_value_is_found_as_different_programs_write_it() {
+    let value = "p/q+r \"s\" ä\u{1f600}~.-_x";
+    let held = Held::new(&[SecretString::from(value)]);
+    for written in [
+        value,
+        r#"p/q+r \"s\" ä😀~.-_x"#,
+        r#"p\/q+r \"s\" ä😀~.-_x"#,
+        r#"p/q+r \"s\" \u00e4\ud83d\ude00~.-_x"#,
+        "p%2Fq%2Br%20%22s%22%20%C3%A4%F0%9F%98%80~.-_x",
+        "p%2Fq%2Br+%22s%22+%C3%A4%F0%9F%98%80%7E.-_x",
+    ] {
+        assert_eq!(redact_held(written, &held), MARK, "{written}");
+    }
+    let key = Held::new(&[SecretString::from("-----first line of it\nsecond line\nthird")]);
+    assert_eq!(redact_held("-----first line of it second line third", &key), MARK);
+}
+
 fn secret() -> impl Strategy<Value = String> {
     "[A-Za-z0-9]{4}SENTINEL[A-Za-z0-9_+/.-]{0,20}[0-9]"
 }

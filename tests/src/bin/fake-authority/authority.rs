@@ -293,7 +293,7 @@ fn authorize(site: &Site, asked: &Asked) -> Answer {
     } else {
         let mut books = site.books();
         books.authorized += 1;
-        let code = format!("code-{}", books.authorized);
+        let code = format!("code-{}-of-the-authority", books.authorized);
         query.append_pair("code", &code);
         let grant = Grant {
             client: id.clone(),
@@ -362,6 +362,15 @@ fn token(site: &Site, asked: &Asked) -> Answer {
         match fails.as_str() {
             "no" => {}
             "html" => return html(StatusCode::BAD_REQUEST),
+            "repeats" => {
+                // A broken server, or one that wants it to be logged.
+                let sent = format!("{} {}", String::from_utf8_lossy(&asked.body), asked.authorization);
+                let first = form.get("code_verifier").or(form.get("refresh_token"));
+                let answer = json!({
+                    "error": first.unwrap_or(&sent), "error_description": sent, "error_uri": format!("https://x.example/?{sent}"),
+                });
+                return json_answer(StatusCode::BAD_REQUEST, &answer);
+            }
             "redirect" => {
                 let place = format!("{}/token", site.base());
                 return with_header(text(StatusCode::TEMPORARY_REDIRECT, ""), header::LOCATION, &place);
@@ -442,7 +451,7 @@ fn issue(site: &Site, kind: &str, grant: Grant) -> Answer {
         other => panic!("refresh {other}"),
     };
     if gives {
-        let refresh = format!("rt-{number}");
+        let refresh = format!("rt-{number}-of-the-authority");
         answer["refresh_token"] = refresh.as_str().into();
         books.refresh.insert(refresh, grant);
     }

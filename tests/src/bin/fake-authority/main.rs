@@ -32,7 +32,7 @@
 //! | `iss-advertised` | `true` `false` | whether its metadata promises it |
 //! | `lifetime` | `3600`, seconds | of a token |
 //! | `refresh` | `rotate` `keep` `none` | refresh tokens |
-//! | `token-fails` | `no`, a status, `html`, `redirect`, an error code | what token requests get |
+//! | `token-fails` | `no`, a status, `html`, `redirect`, `repeats`, an error code | what token requests get; what they sent |
 //! | `token-fails-for` | `all` `refresh` `code` | which |
 //! | `token-delay` | `0`, milliseconds | before a token request is answered |
 //! | `scopes` | empty, such as `read write` | what the challenge asks for |
@@ -40,12 +40,14 @@
 //! | `authority-scopes` | empty, a list | what the authorization server's metadata tells |
 //! | `step-up` | empty, a scope, `endless` | calls of `write` need this scope more |
 //! | `refuse-tokens` | `false` `true` | the MCP server accepts no token |
+//! | `repeats` | `no` `everything` `protocol` | puts what it was sent into its MCP answers; names it as its protocol revision |
 //! | `open` | `false` `true` | the MCP server wants no token |
 //! | `forget-clients` | setting it to anything forgets them once | as after a database loss |
 
 mod authority;
 mod mcp;
 mod options;
+mod repeating;
 mod web;
 
 use std::{process::ExitCode, sync::Arc};

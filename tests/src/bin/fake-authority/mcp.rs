@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     authority::{Token, words},
+    repeating,
     web::{self, Answer, Asked, Site, html, json_answer, text, with_header},
 };
 
@@ -39,10 +40,17 @@ pub(crate) fn metadata(site: &Site, path: &str) -> Option<Answer> {
     Some(json_answer(StatusCode::OK, &document))
 }
 
-pub(crate) fn answer_to(site: &Site, message: &Value) -> Answer {
+fn answer_to(site: &Site, asked: &Asked, message: &Value) -> Answer {
     let id = &message["id"];
     if id.is_null() {
         return text(StatusCode::ACCEPTED, "");
+    }
+    let repeats = site.options().get("repeats").to_owned();
+    if repeats != "no"
+        && let Some(answer) = repeating::answer_to(&repeats, asked, message)
+    {
+        site.books().served += 1;
+        return answer;
     }
     let result = match message["method"].as_str().unwrap_or_default() {
         "initialize" => json!({
@@ -101,7 +109,7 @@ pub(crate) fn answer(site: &Site, asked: &Asked) -> Answer {
         }
     }
     match asked.method.as_str() {
-        "POST" => answer_to(site, &message),
+        "POST" => answer_to(site, asked, &message),
         _ => text(StatusCode::METHOD_NOT_ALLOWED, "no stream here"),
     }
 }

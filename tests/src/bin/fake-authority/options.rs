@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 /// Name and default, as told at the top of the program.
-const KNOWN: [(&str, &str); 38] = [
+const KNOWN: [(&str, &str); 39] = [
     ("port", "0"),
     ("record", ""),
     ("host", "127.0.0.1"),
@@ -41,6 +41,7 @@ const KNOWN: [(&str, &str); 38] = [
     ("step-up", ""),
     ("refuse-tokens", "false"),
     ("open", "false"),
+    ("repeats", "no"),
     ("forget-clients", ""),
 ];
 

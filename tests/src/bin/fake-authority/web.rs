@@ -39,6 +39,8 @@ pub(crate) struct Asked {
     pub(crate) query: HashMap<String, String>,
     pub(crate) authorization: String,
     pub(crate) body: Bytes,
+    /// All that came with it: its query, as written, and each header.
+    pub(crate) sent: String,
 }
 
 impl Asked {
@@ -138,6 +140,13 @@ pub(crate) async fn respond(site: Arc<Site>, request: Request<Incoming>) -> Resu
         query: url::form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
         authorization: header(header::AUTHORIZATION).to_owned(),
         body: body.to_bytes(),
+        sent: std::iter::once(format!("?{query}"))
+            .chain(head.headers.iter().map(|(name, value)| {
+                let value = String::from_utf8_lossy(value.as_bytes());
+                format!("{name}: {value}")
+            }))
+            .collect::<Vec<_>>()
+            .join("\n"),
     };
     match asked.path.as_str() {
         "/fake/set" => return Ok(site.set(asked.json().as_object().unwrap_or(&Map::new()))),
