@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { wakeMs, withDefaults } from "../src/lib/question";
 import { calls, publish } from "./rpc-fixture";
-import { button, go, open, query, settle, text, write } from "./window";
+import { button, focused, frame, go, open, query, settle, text, write } from "./window";
 import { ordinary, page, question, world } from "./worlds";
 
 const hostile = '<img src=x onerror="document.title=1">\u202e';
@@ -132,4 +132,32 @@ test("proposed values stand in the form, and only for members that it has", () =
     properties: { a: { type: "string", default: "x" } },
   });
   expect(withDefaults(null, [])).toEqual({ properties: {} });
+});
+
+test.each(["", "#/approvals"])("a key pressed once more at “%s” never answers the next question", async (place) => {
+  await open(waiting(question("q1"), question("q2"), question("q3")), place);
+  await settle(wakeMs);
+  const card = () => query("section:has(blockquote)");
+  const press = () => focused().click();
+  button("Send").focus();
+  press();
+  await frame();
+  expect(calls).toHaveLength(1);
+  expect(focused().tagName).toBe("H2");
+  expect(card().contains(focused())).toBe(true);
+  press();
+  button("Send").click();
+  await settle();
+  expect(calls).toHaveLength(1);
+  await settle(wakeMs);
+  button("Send").focus();
+  press();
+  await frame();
+  expect(calls).toHaveLength(2);
+  await settle(wakeMs);
+  button("Decline").focus();
+  press();
+  await frame();
+  expect(calls[2]).toBe("answer_approval q3 deny ");
+  expect(focused().tagName).toBe("H1");
 });

@@ -1,10 +1,18 @@
-/** Keeps the keyboard somewhere: when what it was on disappears or is switched off, its neighbour takes the focus. */
+/**
+ * Keeps the keyboard somewhere: when what it was on disappears or is switched off, its neighbour takes the focus.
+ *
+ * Inside an element with `data-guided` (a question's card, a panel that leads step by step) a key pressed once more must
+ * not act on what came in its place: when its `data-step` has changed, or it is gone, the focus goes to a heading.
+ */
 
 const controls =
   'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), summary, [tabindex="0"]';
 
 /** A focused control, and its place among the controls of each element around it, innermost first. */
-type Spot = { control: HTMLElement; name: string; around: { element: Element; index: number }[] };
+type Spot = { control: HTMLElement; name: string; around: { element: Element; index: number }[]; guide: Guide | null };
+
+/** The guided element around a control, its step, and its place among those of its kind. */
+type Guide = { element: HTMLElement; kind: string; step: string; index: number };
 
 /**
  * Watches `root` until the returned function is called. It acts a frame late and only while nothing has the focus, so
@@ -28,7 +36,7 @@ export function keepFocus(root: HTMLElement): () => void {
     const lost = spot;
     cancelAnimationFrame(frame);
     frame = requestAnimationFrame(() => {
-      if (!isUsable(lost.control) && isNowhere(lost.control)) neighbourOf(lost)?.focus();
+      if (!isUsable(lost.control) && isNowhere(lost.control)) successorOf(lost, root)?.focus();
     });
   };
 
@@ -50,7 +58,30 @@ function spotOf(control: HTMLElement, root: HTMLElement): Spot {
     around.push({ element, index: [...element.querySelectorAll(controls)].indexOf(control) });
     if (element === root) break;
   }
-  return { control, name: nameOf(control), around };
+  return { control, name: nameOf(control), around, guide: guideOf(control, root) };
+}
+
+function guideOf(control: HTMLElement, root: HTMLElement): Guide | null {
+  const element = control.closest<HTMLElement>("[data-guided]");
+  if (!element) return null;
+  const { guided: kind = "", step = "" } = element.dataset;
+  return { element, kind, step, index: guidedOf(kind, root).indexOf(element) };
+}
+
+function guidedOf(kind: string, root: HTMLElement): HTMLElement[] {
+  return [...root.querySelectorAll<HTMLElement>("[data-guided]")].filter((one) => one.dataset["guided"] === kind);
+}
+
+function successorOf(lost: Spot, root: HTMLElement): HTMLElement | null {
+  const { guide, around } = lost;
+  if (!guide) return neighbourOf(lost);
+  if (root.contains(guide.element) && guide.element.dataset["step"] === guide.step) {
+    const end = around.findIndex(({ element }) => element === guide.element);
+    return neighbourOf({ ...lost, around: around.slice(0, end + 1) });
+  }
+  const left = guidedOf(guide.kind, root);
+  const next = root.contains(guide.element) ? guide.element : left[Math.min(guide.index, left.length - 1)];
+  return next?.querySelector<HTMLElement>('h2[tabindex="-1"]') ?? root.querySelector<HTMLElement>("h1");
 }
 
 /** In what is left around: the nearest of the same name (the ✕ of another item), else the control before. */
