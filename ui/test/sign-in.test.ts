@@ -82,6 +82,18 @@ test("after twenty seconds, and not before, the other way is offered", async () 
   expect(calls).toEqual(["sign_in notion  loopback"]);
 });
 
+test("a browser that did not come back in time is waited for no longer, with or without a word of the bridge", async () => {
+  await open(at({ ...waitingStage, expires_at: Date.now() + 30_000 }), page);
+  await settle(29_000);
+  expect(panel()).toContain("Waiting for your browser");
+  await settle(2_000);
+  expect(panel()).not.toContain("Waiting for your browser");
+  expect(panel()).toContain("The sign-in took too long");
+  button("Try again").click();
+  await settle();
+  expect(calls).toEqual(["sign_in notion  "]);
+});
+
 test("without another way only pasting is offered", async () => {
   const { other_way: _other, ...only } = waitingStage;
   await open(at(only, { since: now - 60_000 }), page);

@@ -283,6 +283,7 @@ export const waiting_paste_bad = (): string => "This is not the address that the
 export const finishing_title = (): string => "Finishing the sign-in…";
 export const failed_denied = (): string => "The sign-in was turned down";
 export const failed_expired = (): string => "The sign-in took too long";
+export const failed_expired_text = (): string => "Nothing came back from your browser in time. Try again when you are ready.";
 export const failed_invalid_state = (): string => "That was the answer to another sign-in";
 export const failed_cancelled = (): string => "The sign-in was cancelled";
 export const failed_failed = (): string => "The sign-in did not work";

@@ -1,5 +1,5 @@
 /** A sign-in, a keychain and a question in words. Pure. */
-import type { KeptIn, KeychainState, SecretView, SignInOutcome, SignInView } from "./bridge";
+import type { KeptIn, KeychainState, SecretView, SignInOutcome, SignInStage, SignInView } from "./bridge";
 import * as m from "./messages";
 
 /** A browser that has not come back after this many milliseconds may have shown an error. */
@@ -8,6 +8,12 @@ export const lateMs = 20_000;
 /** Whether the person is offered another way to come back. */
 export function isLate({ stage, since }: SignInView, now: number): boolean {
   return stage.stage === "waiting" && now - since >= lateMs;
+}
+
+/** How a sign-in stands now: one whose time is over has failed, also where the bridge has not said so yet. */
+export function stageAt({ stage }: SignInView, now: number): SignInStage {
+  if (stage.stage !== "waiting" || now < stage.expires_at) return stage;
+  return { stage: "failed", outcome: "expired", message: m.failed_expired_text() };
 }
 
 /** Whether a text may be the address on which a sign-in ends. */
