@@ -7,7 +7,7 @@ import { aroundHost, isFinalAddress } from "../src/lib/sign-in";
 import { mendOf } from "../src/lib/status";
 import { store } from "../src/lib/store.svelte";
 import { calls, publish, world as present, type World } from "./rpc-fixture";
-import { button, focused, go, open, query, settle, text, write } from "./window";
+import { button, focused, frame, go, open, query, settle, text, write } from "./window";
 import { connector, now, ordinary, signIn, waitingStage, world } from "./worlds";
 
 const issuer = "https://login.example.org/tenants/42";
@@ -172,6 +172,57 @@ test("a server that must be told of the app gets exactly what the person brings 
   expect(query<HTMLInputElement>("#client-secret").value).toBe("");
 });
 
+const byHand =
+  '{ "url": "https://mcp.notion.com/mcp", "oauth": { "clientId": "abd", "issuer": "https://login.example.org", "clientSecret": "${secret:CLIENT_SECRET}" } }';
+const stages: SignInStage[] = [waitingStage, { stage: "failed", outcome: "failed", message: "It does not know it." }];
+
+test.each(stages)("a client that was entered by hand can be corrected: $stage", async (stage) => {
+  const made = at(stage, { since: now - 60_000 });
+  made.entries = { notion: byHand };
+  await open(made, page);
+  button("Change Client ID").focus();
+  focused().click();
+  await frame();
+  expect(focused().textContent?.trim()).toBe("Change Client ID");
+  expect(focused().tagName).toBe("H2");
+  if (stage.stage === "failed") expect(panel()).toContain("login.example.org did not accept this Client ID or secret");
+  expect(query<HTMLInputElement>("#client-id").value).toBe("abd");
+  expect(query<HTMLInputElement>("#client-secret").value).toBe("");
+  await write(query("#client-id"), "abc");
+  button("Save and sign in").click();
+  await settle();
+  expect(JSON.parse(calls[0]!.replace("replace notion ", ""))["oauth"]).toEqual({
+    clientId: "abc",
+    issuer: "https://login.example.org",
+    clientSecret: "${secret:CLIENT_SECRET}",
+  });
+  expect(calls.slice(1)).toEqual(["sign_in notion  "]);
+});
+
+test("a client that was not entered by hand is not asked for", async () => {
+  await open(at(stages[1]!), page);
+  expect(hasButton("Change Client ID")).toBe(false);
+});
+
+test.each<[string, SignInStage | null]>([
+  ["begin", null],
+  ["no_pkce", { stage: "no_pkce", issuer }],
+  ["needs_client", { stage: "needs_client", issuer, redirect_uri: "http://127.0.0.1:7771/mcp/oauth/callback" }],
+  ["failed", stages[1]!],
+])("whoever has a key instead is led to its field: %s", async (_step, stage) => {
+  await open(stage ? at(stage) : world(ordinary, { entries: { notion: entry } }), page);
+  expect(panel()).toContain("If its makers gave you a key, enter it here.");
+  button("I have a key instead").click();
+  await settle();
+  const [replaced, ...rest] = calls;
+  expect(JSON.parse(replaced!.replace("replace notion ", ""))).toMatchObject({
+    auth: "token",
+    oauth: { scopes: ["a"] },
+  });
+  expect(replaced).toContain("12345678901234567890123");
+  expect(rest).toEqual(stage ? ["cancel_sign_in notion"] : []);
+});
+
 test("a sign-in without the usual protection goes on only after a word for this connector", async () => {
   await open(at({ stage: "no_pkce", issuer }), page);
   button("Sign in all the same").click();
@@ -210,9 +261,12 @@ test("more that is wanted is shown before it is allowed", async () => {
   );
   await open(world(asked), page);
   expect(panel()).toContain("write:pages");
+  expect(hasButton("I have a key instead")).toBe(false);
+  button("Not now").click();
+  await settle();
   button("Allow more").click();
   await settle();
-  expect(calls).toEqual(["sign_in notion  "]);
+  expect(calls).toEqual(["reconnect notion", "sign_in notion  "]);
 });
 
 test("the end of a sign-in is told on its page and on the list, and only when it was good", async () => {

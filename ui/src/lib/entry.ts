@@ -87,6 +87,19 @@ export function withOAuth(text: string, members: Record<string, string | boolean
   return indentJson(withMember(strictJson(text), "oauth", JSON.stringify({ ...before, ...members })));
 }
 
+/** The entry's strict text, changed so that a key is sent instead of signing in. */
+export function withKey(text: string): string {
+  return indentJson(withMember(strictJson(text), "auth", JSON.stringify("token")));
+}
+
+/** The client that was registered by hand; null where the entry names none. */
+export function clientOf(text: string): { id: string; issuer: string | null; hasSecret: boolean } | null {
+  if (entryProblem(text)) return null;
+  const { clientId, issuer, clientSecret } = recordOf((readJson(text, true) as Record<string, unknown>)["oauth"]);
+  if (typeof clientId !== "string" || clientId === "") return null;
+  return { id: clientId, issuer: typeof issuer === "string" ? issuer : null, hasSecret: clientSecret !== undefined };
+}
+
 /** Programs that fetch what they run. */
 const runners = /^(?:npx|npm|pnpm|pnpx|yarn|bunx?|uvx?|pipx|docker|podman|dnx|deno|go)$/;
 

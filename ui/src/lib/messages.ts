@@ -255,6 +255,7 @@ export const sign_in_title = (p: { name: string | number }): string => `Sign in 
 export const sign_in_more_title = (p: { name: string | number }): string => `${p.name} wants to be allowed more`;
 export const sign_in_how = (): string => "Your browser opens. Sign in there; this page goes on by itself.";
 export const sign_in_more = (): string => "Allow more";
+export const sign_in_not_now = (): string => "Not now";
 export const sign_in_asks = (): string => "It asks to be allowed:";
 export const sign_in_at = (): string => "You sign in at";
 export const access_goes_to = (): string => "The access goes to";
@@ -295,7 +296,13 @@ export const client_step_3 = (): string => "Copy what it gives you into these fi
 export const client_id = (): string => "Client ID";
 export const client_secret = (): string => "Client secret";
 export const client_secret_hint = (): string => "only if there is one";
+export const client_secret_kept = (): string => "leave it empty to keep the one you entered";
+export const client_change = (): string => "Change Client ID";
+export const client_change_text = (p: { host: string | number }): string => `This is how ${p.host} knows Neuron Connect. Check both with what you see there, then save.`;
+export const client_refused_text = (p: { host: string | number }): string => `If ${p.host} did not accept this Client ID or secret, check both and save again.`;
 export const client_save = (): string => "Save and sign in";
+export const key_instead = (): string => "I have a key instead";
+export const key_instead_text = (): string => "If its makers gave you a key, enter it here.";
 export const no_pkce_title = (): string => "This sign-in is less protected than usual";
 export const no_pkce_text = (p: { host: string | number }): string => `${p.host} does not say that it protects the way back from the browser. Another program on this computer that catches the answer could then sign in as you.`;
 export const no_pkce_ask = (p: { name: string | number; host: string | number }): string => `Allow this for ${p.name} only if you trust ${p.host} and the programs on this computer. It is remembered for this connector alone.`;
