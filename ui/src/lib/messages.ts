@@ -108,6 +108,9 @@ export const consent_runs = (): string => "This runs a program that can read eve
 export const consent_built_in = (): string => "This lets your assistants read and change files in that folder, and nowhere else.";
 export const consent_contacts = (p: { host: string | number }): string => `Your assistants’ requests go to ${p.host}.`;
 export const entry_as_json = (): string => "Entry as JSON";
+export const plain_key_text = (p: { count: number }): string => plural(p.count, { one: "This looks like a key. It would be written to connectors.json, where every program of yours can read it.", other: "These look like keys. They would be written to connectors.json, where every program of yours can read them." });
+export const plain_key_keep = (p: { count: number }): string => plural(p.count, { one: "Keep it in the keychain", other: "Keep them in the keychain" });
+export const plain_key_kept = (p: { count: number }): string => plural(p.count, { one: "The key goes into the keychain when you press Add.", other: "The keys go into the keychain when you press Add." });
 export const added = (): string => "Added.";
 export const open_connector = (p: { id: string | number }): string => `Open ${p.id}`;
 export const hand_kind = (): string => "Kind of connector";
@@ -125,7 +128,7 @@ export const hand_folder = (): string => "Folder";
 export const hand_folder_hint = (): string => "optional; without one it gets a private folder";
 export const hand_url = (): string => "Address";
 export const hand_headers = (): string => "Headers";
-export const hand_headers_hint = (): string => "sent with every request, such as a key";
+export const hand_headers_hint = (): string => "sent with every request. For a key write ${secret:NAME}; you are asked for it afterwards.";
 export const hand_add_header = (): string => "Add header";
 export const pair_name = (p: { number: string | number }): string => `Name ${p.number}`;
 export const pair_name_hint = (): string => "Name";
