@@ -69,7 +69,8 @@ impl Cause {
                 text.clone()
             }
             Self::TokenRefused { status } => format!(
-                "The server did not accept this token (HTTP status {status}). Enter it again, or get a new one there."
+                "The server did not accept this token or key (HTTP status {status}). Enter it again, or get a new one \
+                 from its makers."
             ),
             Self::SignIn(need) => need.sentence(),
             Self::UnsupportedAuth(scheme) => SignInError::Unsupported(scheme.clone()).sentence(),

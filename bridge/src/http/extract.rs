@@ -53,7 +53,8 @@ impl<S: Sync> FromRequestParts<S> for Owner {
             Caller::Owner => Ok(Self),
             Caller::WalkIn => Err(Refused(ApiError::new(
                 Code::ScopeMissing,
-                "A program may not do this by itself: do it in the Neuron Connect window, or beside a bridge without a window through its local socket, as the neuron-connectd command line does.",
+                "A program may not do this by itself. Do it in the Neuron Connect window; where the bridge runs without \
+                 one, the neuron-connectd command line does it.",
             ))),
         }
     }

@@ -79,7 +79,7 @@ pub(super) async fn finish(inner: Arc<Inner>, id: ConnectorId, callback: Callbac
 
 /// What a stranger's answer comes to, and one that was used.
 pub(super) fn nobody_waits() -> Finished {
-    let words = "No sign-in waits for this answer. It may have been used already; else begin again.";
+    let words = "This address belongs to another sign-in or was used already. Copy it again, or sign in again.";
     nobody(SignInOutcome::InvalidState, words.to_owned())
 }
 
@@ -108,7 +108,8 @@ async fn end(inner: &Inner, id: &ConnectorId, flow: &Flow, entry: Entry, callbac
     };
     if !is_from_there {
         return Err(failed(
-            "The answer does not come from where you were sent to sign in. Nothing of it was used.",
+            "The answer does not come from where you were sent to sign in. Nothing of it was used. Try again; if it \
+             happens again, tell the makers of the server.",
         ));
     }
     match callback.answer {
@@ -157,11 +158,19 @@ async fn exchange(inner: &Inner, id: &ConnectorId, flow: &Flow, entry: Entry, co
                 let forgotten = inner.core.forget_client(id, life, &flow.client.id).await;
                 forgotten.map_err(|fault| failed(fault.sentence()))?;
             }
-            return Err(failed("The server does not know this app any longer. Sign in again."));
+            return Err(failed(match flow.client.origin {
+                ClientOrigin::Entry => format!(
+                    "{} did not accept the client id or secret of the entry. Check both.",
+                    place(&flow.server.token)
+                ),
+                ClientOrigin::Dynamic | ClientOrigin::Document => {
+                    "The server does not know this app any longer. Sign in again.".to_owned()
+                }
+            }));
         }
-        Err(TokenError::Over) => return Err(failed("The server takes this answer for used or over. Sign in again.")),
+        Err(TokenError::Over) => return Err(failed("This sign-in was already used or is too old. Try again.")),
         Err(TokenError::Unavailable(what) | TokenError::Refused(what)) => {
-            return Err(failed(format!("Signing in did not work: {what}. Try again.")));
+            return Err(failed(format!("Signing in did not work: {what}. Try again later.")));
         }
     };
     let empty = Grant {

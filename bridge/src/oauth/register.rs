@@ -140,7 +140,7 @@ pub(super) async fn register(
     }
     let no_answer = || {
         SignInError::Refused(format!(
-            "{} did not register this app in a way that can be read",
+            "{} could not add this app by itself. Try again later",
             place(at)
         ))
     };

@@ -251,11 +251,9 @@ impl TokenEndpoint<'_> {
             // Some servers refuse with a success.
             RequestTokenError::Parse(_, body) => match serde_json::from_slice::<BasicErrorResponse>(&body) {
                 Ok(error) => refusal(&at, &error),
-                Err(_) => TokenError::Unavailable(format!("{at} answered with something else than a token")),
+                Err(_) => TokenError::Unavailable(format!("{at} sent an answer that makes no sense")),
             },
-            RequestTokenError::Other(_) => {
-                TokenError::Unavailable(format!("{at} answered with something else than a token"))
-            }
+            RequestTokenError::Other(_) => TokenError::Unavailable(format!("{at} sent an answer that makes no sense")),
         }
     }
 }
