@@ -75,6 +75,15 @@ impl Client {
         self.ask(Method::GET, path, None, ANSWER).await
     }
 
+    /// What a connector that waits for the person's entry wants, where the bridge tells.
+    pub(crate) async fn wanted_by(&self, server: &Value) -> Option<Wanted> {
+        if server["action"] != "set_secret" {
+            return None;
+        }
+        let path = format!("/mcp/servers/{}", encoded(server["id"].as_str()?));
+        Wanted::of(&self.get(&path).await.ok()?.ok().ok()?)
+    }
+
     pub(crate) async fn post(&self, path: &str, body: String) -> Result<Answer, Failure> {
         self.ask(Method::POST, path, Some(body), ANSWER).await
     }
@@ -235,13 +244,10 @@ impl Answer {
             }
             _ => Exit::Failed,
         };
-        let mut message = match self.body["error"].as_str() {
+        let message = match self.body["error"].as_str() {
             Some(sentence) if !sentence.is_empty() => sentence.to_owned(),
             _ => format!("The bridge answered {} without saying why.", self.status),
         };
-        if let Some(hint) = self.body["action"].as_str().and_then(|action| hint(action, None)) {
-            message = format!("{message} ({hint})");
-        }
         Err(Failure {
             exit,
             message,
@@ -250,17 +256,42 @@ impl Answer {
     }
 }
 
-/// What a person does here about an `action` of the API, for a connector where it is known.
-pub(crate) fn hint(action: &str, id: Option<&str>) -> Option<String> {
+/// What a person does here about an `action` of the API, for a connector and the secret that it waits for, where they are
+/// known. What to do about a keychain is in its own sentence.
+pub(crate) fn hint(action: &str, id: Option<&str>, wanted: Option<&Wanted>) -> Option<String> {
     let id = id.unwrap_or("ID");
     match action {
         "enable" => Some(format!("turn it on: neuron-connectd enable {id}")),
         "reconnect" => Some(format!("try again: neuron-connectd reconnect {id}")),
         "edit" => Some("correct its entry in connectors.json".to_owned()),
-        "set_secret" => Some(format!("enter it: neuron-connectd secret set {id} [NAME]")),
-        "unlock_keychain" => Some("unlock the keychain, or serve with --secrets file or memory".to_owned()),
+        "set_secret" => Some(match wanted {
+            Some(Wanted::Token) => format!("enter it: neuron-connectd secret set {id}"),
+            Some(Wanted::Named(name)) => format!("enter it: neuron-connectd secret set {id} {name}"),
+            None => format!("enter it: neuron-connectd secret set {id} [NAME]"),
+        }),
         "sign_in" => Some(format!("sign in: neuron-connectd sign-in {id}")),
         _ => None,
+    }
+}
+
+/// What a connector waits for to be entered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Token,
+    Named(String),
+}
+
+impl Wanted {
+    /// The first that is not set, of a connector's detail; the only one where all are, as one of them was refused.
+    pub(crate) fn of(detail: &Value) -> Option<Self> {
+        let secrets = detail["secrets"].as_array()?;
+        let missing = secrets.iter().find(|secret| secret["set"] == false);
+        let only = secrets.first().filter(|_| secrets.len() == 1);
+        let secret = missing.or(only)?;
+        Some(match secret["name"].as_str() {
+            Some(name) => Self::Named(name.to_owned()),
+            None => Self::Token,
+        })
     }
 }
 
@@ -355,6 +386,29 @@ mod tests {
             .ok()
             .is_ok()
         );
+    }
+
+    #[test]
+    fn the_command_that_enters_a_secret_names_the_one_that_is_missing() {
+        let secret = |name: Value, set: Value| json!({"name": name, "set": set, "withheld": false});
+        let set = |secrets: Value| {
+            let wanted = Wanted::of(&json!({ "secrets": secrets }));
+            hint("set_secret", Some("x"), wanted.as_ref()).unwrap()
+        };
+        let (a, b) = (json!("A"), json!("B"));
+        for (secrets, ends) in [
+            (
+                json!([secret(a.clone(), json!(true)), secret(b.clone(), json!(false))]),
+                "x B",
+            ),
+            (json!([secret(Value::Null, json!(false))]), "set x"),
+            (json!([secret(a.clone(), json!(true))]), "x A"),
+            (json!([secret(a, json!(true)), secret(b, json!(true))]), "x [NAME]"),
+            (Value::Null, "x [NAME]"),
+        ] {
+            let told = set(secrets.clone());
+            assert!(told.ends_with(ends), "{secrets}: {told}");
+        }
     }
 
     #[test]

@@ -97,6 +97,27 @@ fn status_names_the_place_of_a_slip_in_the_file() {
 }
 
 #[test]
+fn what_is_not_there_is_told_with_a_command_that_lists_what_is() {
+    let bridge = with_fake();
+    let commands: [(&[&str], &str); 5] = [
+        (&["remove", "nosuch"], "status"),
+        (&["sign-in", "nosuch"], "status"),
+        (&["call", "zzzzzzzz"], "tools"),
+        (&["approve", "nosuch"], "approvals"),
+        (&["deny", "nosuch"], "approvals"),
+    ];
+    for (arguments, lister) in commands {
+        let output = bridge.command(arguments);
+        assert_eq!(output.status.code(), Some(FAILED), "{arguments:?}");
+        let told = complaint(&output);
+        assert!(
+            told.contains(&format!("\"neuron-connectd {lister}\" lists")) && !told.contains("/mcp/"),
+            "{arguments:?}: {told}"
+        );
+    }
+}
+
+#[test]
 fn tools_are_listed_and_found() {
     let bridge = with_fake();
     let shown = run(&bridge, &["tools"], DONE);

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use serde_json::Value;
 
 use super::{Context, status};
-use crate::{args::AddArgs, entry, exit::Failure};
+use crate::{args::AddArgs, client::Wanted, entry, exit::Failure};
 
 pub(super) async fn run(context: &Context, args: &AddArgs) -> Result<(), Failure> {
     let reads_stdin = args.name == "-" || args.source.as_deref() == Some("-");
@@ -14,15 +14,16 @@ pub(super) async fn run(context: &Context, args: &AddArgs) -> Result<(), Failure
     let client = context.client()?;
     for (id, body) in bodies {
         let answer = client.post("/mcp/servers/add", body.to_string()).await?.ok()?;
-        context.show(&answer, || added(id.as_str(), &answer));
+        let wanted = client.wanted_by(&answer["server"]).await;
+        context.show(&answer, || added(id.as_str(), &answer, wanted.as_ref()));
     }
     Ok(())
 }
 
-fn added(id: &str, answer: &Value) -> String {
+fn added(id: &str, answer: &Value, wanted: Option<&Wanted>) -> String {
     let server = &answer["server"];
     let status = server["status"].as_str().unwrap_or("added");
-    let note = status::note(server);
+    let note = status::note(server, wanted);
     let tail = if note.is_empty() {
         String::new()
     } else {

@@ -104,6 +104,10 @@ fn shown(screen: Screen, question: &Value, now: Duration) -> String {
         word(&question["server_name"])
     )];
     let asks = &question["question"]["asks"];
+    if asks.is_null() {
+        // Beside the window, it alone shows what is asked.
+        lines.push("  Read and answer it in the Neuron Connect window.".to_owned());
+    }
     let message = asks["message"].as_str().unwrap_or_default();
     lines.extend(message.lines().map(|line| format!("  | {}", harmless(line))));
     match asks["mode"].as_str() {
@@ -201,6 +205,15 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn a_question_that_only_the_window_shows_says_so() {
+        let body = json!({"approvals": [{"id": "q1", "server_name": "Postgres", "expires_at": 61_000}]});
+        assert_eq!(
+            text(Screen::Plain, &body, Duration::from_secs(1)),
+            "q1  Postgres asks, not Neuron Connect (60 s left)\n  Read and answer it in the Neuron Connect window."
+        );
     }
 
     #[test]

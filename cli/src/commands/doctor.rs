@@ -84,7 +84,8 @@ async fn look_at_bridge(context: &Context, findings: &mut Vec<Finding>) -> Resul
         says: text,
     }));
     let servers = body["servers"].as_array().map_or(&[][..], Vec::as_slice);
-    findings.extend(servers.iter().map(connector));
+    let notes = status::notes(&client, &body).await;
+    findings.extend(servers.iter().zip(&notes).map(|(server, note)| connector(server, note)));
     Ok(())
 }
 
@@ -116,17 +117,16 @@ fn keychain(body: &Value) -> Finding {
     }
 }
 
-fn connector(server: &Value) -> Finding {
+fn connector(server: &Value, note: &str) -> Finding {
     let id = server["id"].as_str().unwrap_or_default();
     let state = server["status"].as_str().unwrap_or_default();
-    let note = status::note(server);
     let verdict = match status::tone(state) {
         Tone::Good | Tone::Dim => Verdict::Fine,
         Tone::Waiting if matches!(state, "connecting" | "retrying") => Verdict::Remark,
         Tone::Waiting | Tone::Bad => Verdict::Wrong,
         Tone::Normal | Tone::Title => Verdict::Remark,
     };
-    let says = match (verdict, note.as_str()) {
+    let says = match (verdict, note) {
         (Verdict::Fine, _) if state == "disabled" => "disabled".to_owned(),
         (Verdict::Fine, _) => format!("{state}, {} tools", server["tools"]),
         (_, "") => state.to_owned(),
@@ -276,9 +276,10 @@ mod tests {
 
     #[test]
     fn a_connector_that_needs_something_is_wrong_and_says_what_to_do() {
-        let found = connector(&json!({
+        let server = json!({
             "id": "x", "status": "error", "tools": 0, "error": "\"npx\" was not found.", "action": "reconnect",
-        }));
+        });
+        let found = connector(&server, &status::note(&server, None));
         assert_eq!(found.verdict, Verdict::Wrong);
         assert!(
             found.says.contains("npx") && found.says.contains("reconnect x"),
@@ -295,7 +296,7 @@ mod tests {
             ("a-later-state", Verdict::Remark),
         ] {
             let server = json!({"id": "x", "status": status, "tools": 1});
-            assert_eq!(connector(&server).verdict, verdict, "{status}");
+            assert_eq!(connector(&server, "").verdict, verdict, "{status}");
         }
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Context, status};
 use crate::{
+    client::Wanted,
     exit::{Exit, Failure},
     screen::harmless,
 };
@@ -48,24 +49,27 @@ pub(super) async fn reconnect(context: &Context, id: &str) -> Result<(), Failure
         Some("needs_secret" | "needs_sign_in" | "needs_review" | "keychain_unavailable")
     );
     let status = server["status"].as_str().unwrap_or("not connected");
+    let note = status::note(server, client.wanted_by(server).await.as_ref());
     Err(Failure {
         exit: if needs_you { Exit::NeedsYou } else { Exit::Failed },
-        message: harmless(format!("{id} could not be connected ({status}). {}", status::note(server)).trim_end()),
+        message: harmless(format!("{id} could not be connected ({status}). {note}").trim_end()),
         body: answer,
     })
 }
 
 pub(super) async fn stop_trying(context: &Context, id: &str) -> Result<(), Failure> {
     let body = json!({ "id": id }).to_string();
-    let answer = context.client()?.post("/mcp/servers/stop-trying", body).await?.ok()?;
-    context.show(&answer, || harmless(&stopped(id, &answer)));
+    let client = context.client()?;
+    let answer = client.post("/mcp/servers/stop-trying", body).await?.ok()?;
+    let wanted = client.wanted_by(&answer["server"]).await;
+    context.show(&answer, || harmless(&stopped(id, &answer, wanted.as_ref())));
     Ok(())
 }
 
 /// What became of it: there may have been nothing to stop.
-fn stopped(id: &str, answer: &Value) -> String {
+fn stopped(id: &str, answer: &Value, wanted: Option<&Wanted>) -> String {
     let server = &answer["server"];
-    let note = status::note(server);
+    let note = status::note(server, wanted);
     let told = if answer["stopped"] == true {
         format!("Stopped trying to connect {id}. {note}")
     } else {
@@ -91,13 +95,16 @@ mod tests {
     fn only_attempts_that_were_ended_are_told_as_stopped() {
         let answer =
             |stopped: bool, status: &str| json!({"ok": true, "stopped": stopped, "server": {"status": status}});
-        assert_eq!(stopped("x", &answer(true, "error")), "Stopped trying to connect x.");
+        assert_eq!(
+            stopped("x", &answer(true, "error"), None),
+            "Stopped trying to connect x."
+        );
         for (status, told) in [
             ("error", "Nothing was being tried: x is not working."),
             ("needs_sign_in", "Nothing was being tried: x is waiting for a sign-in."),
             ("connected", "Nothing was being tried: x is connected."),
         ] {
-            assert_eq!(stopped("x", &answer(false, status)), told);
+            assert_eq!(stopped("x", &answer(false, status), None), told);
         }
     }
 }

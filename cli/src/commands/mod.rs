@@ -10,6 +10,7 @@ mod secret;
 mod sign_in;
 mod status;
 mod tools;
+mod words;
 
 use std::path::PathBuf;
 
@@ -48,7 +49,15 @@ impl Context {
 }
 
 /// Runs a command against the bridge of this home.
+///
+/// # Errors
+/// What the bridge or the way to it refuses, as a person at a terminal understands it.
 pub(crate) async fn run(context: &Context, command: &ClientCommand) -> Result<(), Failure> {
+    let ended = ask(context, command).await;
+    ended.map_err(|failure| words::in_terminal(failure, command))
+}
+
+async fn ask(context: &Context, command: &ClientCommand) -> Result<(), Failure> {
     match command {
         ClientCommand::Status => status::run(context).await,
         ClientCommand::Tools(args) => tools::run(context, args).await,

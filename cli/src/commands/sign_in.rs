@@ -29,8 +29,7 @@ pub(super) async fn sign_in(context: &Context, args: &SignInArgs) -> Result<(), 
     let started = client
         .post_slowly("/mcp/oauth/start", body.to_string(), BEGINNING)
         .await?
-        .ok()
-        .map_err(|failure| with_tick(failure, &args.id))?;
+        .ok()?;
     let url = started["authUrl"].as_str().unwrap_or_default().to_owned();
     // Before the address is out: who pastes at once is heard too.
     let mut pasted = lines_of_input();
@@ -58,16 +57,6 @@ pub(super) async fn sign_out(context: &Context, id: &str) -> Result<(), Failure>
     let answer = client.post_slowly("/mcp/oauth/sign-out", body, BEGINNING).await?.ok()?;
     context.show(&answer, || format!("Signed out of {id}."));
     Ok(())
-}
-
-/// An issuer that needs a tick is ticked with an option here.
-fn with_tick(mut failure: Failure, id: &str) -> Failure {
-    if failure.body["code"] == "needs_review" {
-        failure.message.push_str(&format!(
-            " If you know it: neuron-connectd sign-in {id} --accept-issuer ISSUER"
-        ));
-    }
-    failure
 }
 
 /// The event that ends the sign-in.

@@ -4,9 +4,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use super::Context;
+use super::{Context, Output, words::spoken};
 use crate::{
-    client::{Client, hint},
+    client::{Client, Wanted, hint},
     exit::Failure,
     screen::{Cell, Long, Screen, Tone},
 };
@@ -14,11 +14,32 @@ use crate::{
 pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     let client = context.client()?;
     let body = client.get("/mcp/servers").await?.ok()?;
-    context.show(&body, || text(context.screen, &client, &body));
+    let notes = match context.output {
+        Output::Json => Vec::new(),
+        Output::Text => notes(&client, &body).await,
+    };
+    context.show(&body, || text(context.screen, &client, &body, &notes));
     Ok(())
 }
 
-fn text(screen: Screen, client: &Client, body: &Value) -> String {
+/// Each connector's note beside others: what all of them wait for is told once, above them.
+pub(super) async fn notes(client: &Client, body: &Value) -> Vec<String> {
+    let mut notes = Vec::new();
+    for server in body["servers"].as_array().into_iter().flatten() {
+        notes.push(if waits_for_keychain(server) {
+            "waits for the keychain".to_owned()
+        } else {
+            note(server, client.wanted_by(server).await.as_ref())
+        });
+    }
+    notes
+}
+
+fn waits_for_keychain(server: &Value) -> bool {
+    server["status"] == "keychain_unavailable"
+}
+
+fn text(screen: Screen, client: &Client, body: &Value, notes: &[String]) -> String {
     let running = &client.running;
     let place = match running.port {
         Some(port) => format!("on 127.0.0.1:{port}"),
@@ -40,7 +61,7 @@ fn text(screen: Screen, client: &Client, body: &Value) -> String {
     if servers.is_empty() {
         out.push_str("No connectors yet: add one with \"neuron-connectd add\".\n");
     } else {
-        let rows: Vec<_> = servers.iter().map(row).collect();
+        let rows: Vec<_> = servers.iter().zip(notes).map(row).collect();
         out.push_str(&screen.table(&["ID", "STATUS", "TOOLS", "NAME", "NOTE"], &rows, Long::Wrap));
     }
     for notice in notices(body) {
@@ -49,7 +70,7 @@ fn text(screen: Screen, client: &Client, body: &Value) -> String {
     out
 }
 
-fn row(server: &Value) -> Vec<Cell> {
+fn row((server, note): (&Value, &String)) -> Vec<Cell> {
     let id = server["id"].as_str().unwrap_or_default();
     let status = server["status"].as_str().unwrap_or_default();
     let tone = tone(status);
@@ -58,13 +79,14 @@ fn row(server: &Value) -> Vec<Cell> {
         Cell::new(tone, status),
         Cell::plain(server["tools"].to_string()),
         Cell::plain(server["name"].as_str().unwrap_or(id)),
-        Cell::new(if tone == Tone::Bad { Tone::Normal } else { Tone::Dim }, note(server)),
+        Cell::new(if tone == Tone::Bad { Tone::Normal } else { Tone::Dim }, note),
     ]
 }
 
-/// Why a connector is as it is and what to do, in one line; empty where all is well.
-pub(super) fn note(server: &Value) -> String {
-    let note = standing(server);
+/// Why a connector is as it is and what to do, in one line; empty where all is well. `wanted` is what it waits for to be
+/// entered.
+pub(super) fn note(server: &Value, wanted: Option<&Wanted>) -> String {
+    let note = standing(server, wanted);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     match attempt(server, now) {
         Some(attempt) if note.is_empty() => attempt,
@@ -88,14 +110,15 @@ fn attempt(server: &Value, now: Duration) -> Option<String> {
     Some(format!("attempt {} of {}, {when}", retry["number"], retry["max"]))
 }
 
-fn standing(server: &Value) -> String {
+fn standing(server: &Value, wanted: Option<&Wanted>) -> String {
     let said = ["error", "progress"].iter().find_map(|key| server[*key].as_str());
+    let said = said.map(spoken);
     let hint = server["action"]
         .as_str()
-        .and_then(|action| hint(action, server["id"].as_str()));
+        .and_then(|action| hint(action, server["id"].as_str(), wanted));
     match (said, hint) {
         (Some(said), Some(hint)) => format!("{said} ({hint})"),
-        (Some(said), None) => said.to_owned(),
+        (Some(said), None) => said,
         (None, Some(hint)) => hint,
         (None, None) => String::new(),
     }
@@ -106,9 +129,15 @@ pub(super) fn port_trouble(body: &Value) -> Option<String> {
     body["api"]["message"].as_str().map(crate::screen::harmless)
 }
 
-/// Why secrets cannot be had, where that is so.
+/// Why secrets cannot be had, where that is so. Beside the window, which has its own mends, a connector tells it.
 pub(super) fn keychain_trouble(body: &Value) -> Option<String> {
-    body["keychain"]["message"].as_str().map(crate::screen::harmless)
+    let told = body["keychain"]["message"].as_str().map(spoken);
+    let servers = || body["servers"].as_array().into_iter().flatten();
+    let told = told.or_else(|| {
+        let waits = servers().find(|server| waits_for_keychain(server))?;
+        waits["error"].as_str().map(str::to_owned)
+    });
+    told.as_deref().map(crate::screen::harmless)
 }
 
 /// The remarks about `connectors.json` that the bridge has, each with its place.
@@ -148,8 +177,11 @@ mod tests {
     #[test]
     fn a_note_says_why_and_what_to_do() {
         let server = json!({"id": "x", "error": "It failed.", "action": "reconnect"});
-        assert_eq!(note(&server), "It failed. (try again: neuron-connectd reconnect x)");
-        assert_eq!(note(&json!({"id": "x"})), "");
+        assert_eq!(
+            note(&server, None),
+            "It failed. (try again: neuron-connectd reconnect x)"
+        );
+        assert_eq!(note(&json!({"id": "x"}), None), "");
     }
 
     #[test]
@@ -165,10 +197,10 @@ mod tests {
         ] {
             assert_eq!(attempt(&server, Duration::from_millis(now)).unwrap(), shown);
         }
-        assert_eq!(note(&server), "attempt 3 of 5, now · It failed.");
+        assert_eq!(note(&server, None), "attempt 3 of 5, now · It failed.");
         assert_eq!(attempt(&json!({"connection": {"retry": null}}), Duration::ZERO), None);
         let connecting = json!({"id": "x", "progress": "Still installing…", "connection": {"retry": null}});
-        assert_eq!(note(&connecting), "Still installing…");
+        assert_eq!(note(&connecting, None), "Still installing…");
     }
 
     #[test]
@@ -189,6 +221,8 @@ mod tests {
         let body = json!({ "keychain": keychain });
         assert_eq!(keychain_trouble(&body).unwrap(), "The keychain is locked.");
         assert_eq!(keychain_trouble(&json!({"keychain": {"state": "ready"}})), None);
+        let waits = json!({"status": "keychain_unavailable", "error": "It is locked."});
+        assert_eq!(keychain_trouble(&json!({"servers": [waits]})).unwrap(), "It is locked.");
     }
 
     #[test]
