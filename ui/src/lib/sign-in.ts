@@ -77,15 +77,6 @@ export function keychainTrouble(state: KeychainState): { title: string; text: st
   }
 }
 
-/** The host and port of an issuer's address, or all of it. */
-export function hostOf(issuer: string): string {
-  try {
-    return new URL(issuer).host || issuer;
-  } catch {
-    return issuer;
-  }
-}
-
 /** An address cut so that its host can be shown strong; the host is empty where it does not stand in the text. */
 export function aroundHost(url: string, host: string): { before: string; host: string; after: string } {
   const from = url.indexOf("//") + 2;
