@@ -24,7 +24,7 @@ class Questions(unittest.TestCase):
         window = self.enterContext(Webview(self.desktop))
         window.go_to(f"#/connectors/pg/tools/{what}")
         window.button("Try it").click()
-        window.sees("Postgres asks, not Neuron Connect")
+        window.sees("A question from Postgres (not from Neuron Connect)")
         return window
 
     def call_form(self):
@@ -49,7 +49,7 @@ class Questions(unittest.TestCase):
         window.sees('you said {"action": "accept"')
         window.sees('"limit": 7')
         window.sees('"table": "users"')
-        self.assertNotIn("asks, not Neuron Connect", window.text())
+        self.assertNotIn("(not from Neuron Connect)", window.text())
 
     def test_no_is_an_answer_too(self):
         window = self.ask("form")

@@ -56,7 +56,6 @@ class SignIn(unittest.TestCase):
         self.assertTrue(back.startswith(f"{LINK}?"), back)
         self.desktop.start_again(back)
         self.is_signed_in(window)
-        window.sees("Signed in to Notes.")
         window.sees("read")
 
         secrets = self.desktop.secrets()

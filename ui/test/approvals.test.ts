@@ -15,7 +15,7 @@ function waiting(...approvals: ReturnType<typeof question>[]) {
 
 test("a question shows above the list and on its own screen, and says who asks", async () => {
   await open(waiting(question("q1"), page("q2", "https://a.example/x", "a.example")));
-  expect(text()).toContain("Postgres (staging) asks, not Neuron Connect");
+  expect(text()).toContain("A question from Postgres (staging) (not from Neuron Connect)");
   expect(text()).toContain("1 more waits");
   expect(query("nav").textContent).toContain("2 wait");
   await go("#/approvals");
@@ -160,4 +160,16 @@ test.each(["", "#/approvals"])("a key pressed once more at “%s” never answer
   await frame();
   expect(calls[2]).toBe("answer_approval q3 deny ");
   expect(focused().tagName).toBe("H1");
+});
+
+test("a question without fields is answered with yes or no", async () => {
+  const asked = question("q1");
+  asked.question.asks = { mode: "form", message: "Go on?", schema: { type: "object", properties: {} }, defaults: {} };
+  await open(waiting(asked));
+  await settle(wakeMs);
+  expect(text()).not.toContain("Never write a password");
+  button("No");
+  button("Yes").click();
+  await settle();
+  expect(calls).toEqual(["answer_approval q1 approve {}"]);
 });

@@ -46,7 +46,7 @@ test("the row's button starts the sign-in and shows how far it is", async () => 
   expect(location.hash.startsWith(page)).toBe(true);
   expect(panel()).toContain("Waiting for your browser");
   await go("");
-  expect(mendOf(connector("a", { action: "sign_in" }), signIn(waitingStage))).toMatchObject({ kind: "open" });
+  expect(mendOf(connector("a", { action: "sign_in" }), waitingStage)).toMatchObject({ kind: "open" });
   expect(query<HTMLAnchorElement>("[aria-label='Go on: Notion']").getAttribute("href")).toContain(page);
 });
 
@@ -101,7 +101,7 @@ test("without another way only pasting is offered", async () => {
   await write(query("#final-address"), "https://example.com/nothing");
   query<HTMLFormElement>("form").requestSubmit();
   await settle();
-  expect(panel()).toContain("This is not the address");
+  expect(panel()).toContain("That is another address");
   expect(calls).toEqual([]);
   await write(query("#final-address"), " neuron-connect://oauth/callback?code=c&state=s ");
   query<HTMLFormElement>("form").requestSubmit();
@@ -279,13 +279,79 @@ test("the end of a sign-in is told on its page and on the list, and only when it
   expect(text()).not.toContain("Signed in to Notion.");
   signedIn();
   await settle();
-  expect(text()).toContain("Signed in to Notion.");
+  expect(text()).toContain("You are signed in.");
+  expect(text()).not.toContain("Signed in to Notion.");
   await go("");
-  expect(text()).toContain("Signed in to Notion.");
-  button("Close").click();
-  await settle();
   expect(text()).not.toContain("Signed in to Notion.");
 });
+
+test("a sign-in that ended elsewhere is told on the list until the first step away from it", async () => {
+  const told = () => text().includes("Signed in to Notion.");
+  await open(at({ stage: "finishing" }));
+  signedIn();
+  await settle();
+  expect(told()).toBe(true);
+  await go("#/settings");
+  await go("");
+  expect(told()).toBe(false);
+});
+
+test("a step that changes takes the focus to its heading, and the end of them to the page's", async () => {
+  await open(world(ordinary, { signIn: () => signIn({ stage: "preparing" }) }), page);
+  button("Sign in").focus();
+  focused().click();
+  await frame();
+  expect(focused().textContent).toContain("Asking how to sign in");
+  publish((snapshot) => ({ ...snapshot, sign_ins: [signIn(waitingStage)] }));
+  await frame();
+  button("Open again").focus();
+  publish((snapshot) => ({ ...snapshot, sign_ins: [signIn({ stage: "finishing" })] }));
+  await frame();
+  expect(focused().textContent).toContain("Finishing");
+  signedIn();
+  await frame();
+  expect(text()).toContain("Sign out…");
+  expect(focused().tagName).toBe("H1");
+});
+
+test("between a finished sign-in and what comes of it nothing else shows", async () => {
+  await open(at({ stage: "finishing" }), page);
+  publish((snapshot) => ({ ...snapshot, sign_ins: [] }));
+  await settle();
+  expect(panel()).toContain("Finishing");
+  publish((snapshot) => ({
+    ...snapshot,
+    connectors: snapshot.connectors.map((one) => (one.id === "notion" ? { ...one, status: "connecting" } : one)),
+  }));
+  await settle(2_000);
+  expect(panel()).toContain("Finishing");
+  signedIn();
+  await settle();
+  expect(document.querySelector("section[aria-labelledby=sign-in]")).toBeNull();
+});
+
+test("a finished sign-in that nothing comes of is not shown for ever", async () => {
+  await open(at({ stage: "finishing" }), page);
+  publish((snapshot) => ({ ...snapshot, sign_ins: [] }));
+  await settle(1_000);
+  expect(panel()).toContain("Sign in to Notion");
+});
+
+test("the row of a failed sign-in says so and tries again", async () => {
+  await open(at({ stage: "failed", outcome: "denied", message: "No." }));
+  expect(text()).toContain("The sign-in was turned down");
+  button("Try again: Notion").click();
+  await settle();
+  expect(calls).toEqual(["sign_in notion  "]);
+});
+
+test.each(["needs_sign_in", "needs_secret", "keychain_unavailable"] as const)(
+  "connecting once more is not offered where it mends nothing: %s",
+  async (status) => {
+    await open(world([connector("k", { status })]), "#/connectors/k");
+    expect(hasButton("Reconnect")).toBe(false);
+  },
+);
 
 test("a cancelled sign-in is not told as a good one", async () => {
   await open(at(waitingStage), page);
@@ -324,7 +390,7 @@ function needsKey(over: Partial<World> = {}): World {
 
 test("a key goes out once and never stands in the window again", async () => {
   await open(needsKey(), "#/connectors/k");
-  expect(text()).toContain("HTTP status 401");
+  expect(text()).not.toContain("did not accept");
   expect(text()).toContain("Kept in this computer’s keychain");
   expect(text()).toContain("was entered for another address");
   const fields = [...document.querySelectorAll<HTMLInputElement>("form input")];
@@ -335,6 +401,36 @@ test("a key goes out once and never stands in the window again", async () => {
   await settle();
   expect(calls).toEqual(["set_secret k  token-1", "set_secret k TEAM team-1"]);
   expect(fields.map((field) => field.value)).toEqual(["", "", ""]);
+});
+
+test("a refused key is said to be refused, and the focus goes back to its field", async () => {
+  const k = (over: Partial<ConnectorView>, sequence: number): ConnectorView[] => [
+    connector("k", {
+      name: "K",
+      error: "The server did not accept this token (HTTP status 401).",
+      ...over,
+      connection: { ...connector("k").connection, sequence },
+    }),
+  ];
+  const secrets = { k: [{ name: null, set: false as boolean, withheld: false }] };
+  await open(
+    world(k({ status: "needs_secret", error: "The key is not set. Enter it." }, 1), { secrets }),
+    "#/connectors/k",
+  );
+  expect(text()).not.toContain("is not set");
+  await write(query("#key-0"), "token-1");
+  button("Save key").focus();
+  focused().click();
+  await settle();
+  secrets.k[0]!.set = true;
+  publish((snapshot) => ({ ...snapshot, connectors: k({ status: "connecting" }, 2) }));
+  await frame();
+  expect(text()).not.toContain("did not accept");
+  expect(document.querySelector("#key-0")).not.toBeNull();
+  publish((snapshot) => ({ ...snapshot, connectors: k({ status: "needs_secret" }, 3) }));
+  await frame();
+  expect(text()).toContain("K did not accept this key. Paste it again, or get a new one from its makers.");
+  expect(focused().id).toBe("key-0");
 });
 
 test("a key that is not kept stays in its field with the reason", async () => {

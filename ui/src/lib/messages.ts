@@ -215,7 +215,8 @@ export const remove_question = (p: { name: string | number }): string => `Remove
 export const remove_confirm = (): string => "Remove";
 export const remove_explain = (): string => "It is stopped and its entry is deleted from connectors.json. The version before stays beside it as connectors.json.bak.";
 export const key_title = (): string => "Key needed";
-export const key_text = (p: { name: string | number }): string => `Paste the key that ${p.name}’s makers gave you. It is kept secret and never shown again.`;
+export const key_text = (p: { name: string | number; count: number }): string => plural(p.count, { one: `Paste the key that ${p.name}’s makers gave you. It is kept secret and never shown again.`, other: `Paste the keys that ${p.name}’s makers gave you. They are kept secret and never shown again.` });
+export const key_refused = (p: { name: string | number }): string => `${p.name} did not accept this key. Paste it again, or get a new one from its makers.`;
 export const key_token = (): string => "Key";
 export const key_token_hint = (): string => "also called API key or access token";
 export const key_save = (p: { count: number }): string => plural(p.count, { one: "Save key", other: "Save keys" });
@@ -283,7 +284,7 @@ export const waiting_other_way_text = (): string => "Your browser comes back to 
 export const waiting_paste = (): string => "Or paste the address of the page on which the browser ended";
 export const waiting_paste_hint = (): string => "all of it, from the browser’s address line";
 export const waiting_paste_use = (): string => "Use this address";
-export const waiting_paste_bad = (): string => "This is not the address that the browser ends on. It holds “state=”.";
+export const waiting_paste_bad = (): string => "That is another address. The right one contains “state=”.";
 export const finishing_title = (): string => "Finishing the sign-in…";
 export const failed_denied = (): string => "The sign-in was turned down";
 export const failed_expired = (): string => "The sign-in took too long";
@@ -326,14 +327,14 @@ export const approvals_count = (p: { count: number }): string => plural(p.count,
 export const approvals_more = (p: { count: number }): string => plural(p.count, { one: `${p.count} more waits`, other: `${p.count} more wait` });
 export const approvals_see = (): string => "See";
 export const asks_line = (p: { name: string | number }): string => `${p.name} asks you something`;
-export const asks_title = (p: { name: string | number }): string => `${p.name} asks, not Neuron Connect`;
+export const asks_title = (p: { name: string | number }): string => `A question from ${p.name} (not from Neuron Connect)`;
 export const asks_connector = (): string => "Connector";
 export const asks_no_secrets = (): string => "Never write a password or a key here.";
 export const asks_empty = (): string => "It gives no words of its own.";
 export const asks_url = (): string => "It wants you to open this page in your browser:";
 export const asks_url_host = (): string => "It leads to";
 export const asks_url_opened = (): string => "When you are done on that page, press Done.";
-export const asks_left = (p: { time: string | number }): string => `Without an answer it is no, in ${p.time}.`;
+export const asks_left = (p: { time: string | number }): string => `If you do not answer within ${p.time}, the answer is no.`;
 export const asks_over = (): string => "The time for an answer is over.";
 export const answer_send = (): string => "Send";
 export const answer_decline = (): string => "Decline";

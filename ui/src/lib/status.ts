@@ -1,5 +1,5 @@
 /** A connector's state in words, shape and colour. */
-import type { Action, ConnectorView, SignInView, Status, TransportKind } from "./bridge";
+import type { Action, ConnectorView, SignInStage, Status, TransportKind } from "./bridge";
 import * as m from "./messages";
 import { plain } from "./plain";
 import { until } from "./time";
@@ -105,6 +105,24 @@ export function needsPerson(status: Status): boolean {
   }
 }
 
+/** Whether connecting once more mends nothing: its page leads to what does. */
+export function hasOwnPanel(status: Status): boolean {
+  switch (status) {
+    case "needs_sign_in":
+    case "needs_secret":
+    case "keychain_unavailable":
+    case "invalid":
+      return true;
+    case "disabled":
+    case "sleeping":
+    case "connecting":
+    case "connected":
+    case "retrying":
+    case "error":
+      return false;
+  }
+}
+
 export function transportWords(transport: TransportKind): string {
   switch (transport) {
     case "stdio":
@@ -128,7 +146,8 @@ export type Mend =
   | { kind: "open"; label: string; tab: "overview" | "settings" };
 
 /** The one button of a connector's row; none where its switch is the mend or nothing needs one. */
-export function mendOf(connector: ConnectorView, signIn?: SignInView): Mend | null {
+export function mendOf(connector: ConnectorView, signIn?: SignInStage): Mend | null {
+  if (signIn?.stage === "failed") return { kind: "sign_in", label: m.action_try_again() };
   // A sign-in that is under way has its own page.
   if (signIn) return { kind: "open", label: m.action_go_on(), tab: "overview" };
   const action: Action | undefined = connector.action;
