@@ -1,6 +1,8 @@
 import { flushSync } from "svelte";
 import { expect, test } from "vitest";
 
+import type { ConnectorView } from "../src/lib/bridge";
+import { withoutOuterIndent } from "../src/lib/entry";
 import { router } from "../src/lib/router.svelte";
 import { store } from "../src/lib/store.svelte";
 import { calls, publish } from "./rpc-fixture";
@@ -367,4 +369,63 @@ test("a connector that was added opens once its snapshot is there, with the focu
   expect(location.hash).toBe("#/connectors/weather");
   expect(text()).not.toContain("is gone");
   expect(document.activeElement?.tagName).toBe("H1");
+});
+
+test("what needs the person is listed alone with a click, and all again with another", async () => {
+  await open(world(ordinary));
+  const rows = () => document.querySelectorAll("main li").length;
+  const all = rows();
+  button("3 need you").click();
+  await settle();
+  expect(rows()).toBe(3);
+  expect(button("3 need you").getAttribute("aria-pressed")).toBe("true");
+  await go("#/connectors/notion");
+  await go("");
+  expect(rows()).toBe(3);
+  button("3 need you").click();
+  await settle();
+  expect(rows()).toBe(all);
+});
+
+test("going back finds the list where it was left", async () => {
+  await open(world(ordinary));
+  const main = query("main");
+  main.scrollTop = 120;
+  main.dispatchEvent(new Event("scroll"));
+  await go("#/connectors/notion");
+  await settle();
+  expect(main.scrollTop).toBe(0);
+  await go("");
+  await settle();
+  expect(main.scrollTop).toBe(120);
+  await go("#/settings");
+  await settle();
+  expect(main.scrollTop).toBe(0);
+});
+
+test("what went wrong with a tool is gone once its connector works again", async () => {
+  const state = (status: ConnectorView["status"]) => [connector("files", { status })];
+  const made = world(state("connected"), {
+    tools: { files: fileTools },
+    answer: () => ({ code: "needs_sign_in", error: "Sign in first." }),
+  });
+  await open(made, "#/connectors/files/tools/list_directory");
+  await write(query("#argument-0"), ".");
+  button("Try it").click();
+  await settle();
+  publish((snapshot) => ({ ...snapshot, connectors: state("needs_sign_in") }));
+  await settle();
+  expect(text()).toContain("Sign in first.");
+  publish((snapshot) => ({ ...snapshot, connectors: state("connected") }));
+  await settle();
+  expect(text()).not.toContain("Sign in first.");
+});
+
+test.each([
+  ['{"a": 1}', '{"a": 1}'],
+  ['{\n      "a": {\n        "b": 1\n      }\n    }', '{\n  "a": {\n    "b": 1\n  }\n}'],
+  ['{\n\t\t\t"a": 1,\n\n\t\t}', '{\n\t"a": 1,\n\n}'],
+  ['{\n    "a": 1\n}', '{\n    "a": 1\n}'],
+])("the entry %j shows without the indentation of its place", (written, shown) => {
+  expect(withoutOuterIndent(written)).toBe(shown);
 });

@@ -26,6 +26,7 @@ export async function open(made: World, hash = ""): Promise<void> {
   setWorld(made);
   store.snapshot = null;
   store.dismissed = {};
+  store.onlyWaiting = false;
   await go(hash);
   app = mount(App, { target: document.body });
   await settle();

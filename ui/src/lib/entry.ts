@@ -14,6 +14,19 @@ export function entryProblem(text: string): JsonProblem | { kind: "not_object" }
   return jsonProblem(text, true) ?? (isObjectText(text, true) ? null : { kind: "not_object" });
 }
 
+/** The entry as it shows by itself: without the indentation that its place in the file gives every line but the first. */
+export function withoutOuterIndent(text: string): string {
+  const [first = "", ...rest] = text.split("\n");
+  const indents = rest.filter((line) => line.trim() !== "").map((line) => /^[ \t]*/.exec(line)?.[0] ?? "");
+  const common = indents.reduce((left, indent) => {
+    const differs = [...left].findIndex((char, at) => char !== indent[at]);
+    return differs < 0 ? left : left.slice(0, differs);
+  }, indents[0] ?? "");
+  return [first, ...rest.map((line) => (line.startsWith(common) ? line.slice(common.length) : line.trimStart()))].join(
+    "\n",
+  );
+}
+
 /** Reads an entry as the bridge will; `unclear` where neither a command nor an address can be seen. */
 export function effectOf(text: string): Effect {
   if (entryProblem(text)) return { kind: "unclear" };

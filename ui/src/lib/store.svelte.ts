@@ -20,6 +20,8 @@ class Store {
   now = $state(Date.now());
   /** Panels that were closed in this window. */
   dismissed = $state<Record<string, true>>({});
+  /** Whether the list shows only what needs the person. */
+  onlyWaiting = $state(false);
   /** The state in which the person stopped the attempts of a connector, by id. */
   #stopped = $state.raw<Record<string, number>>({});
   /** Why the last wish about a connector's sign-in was not followed. */
