@@ -433,6 +433,22 @@ test("a refused key is said to be refused, and the focus goes back to its field"
   expect(focused().id).toBe("key-0");
 });
 
+test("choosing to enter a key leads the keyboard to the panel for it", async () => {
+  await open(
+    world(ordinary, { entries: { notion: entry }, secrets: { notion: [{ name: null, set: false, withheld: false }] } }),
+    page,
+  );
+  button("I have a key instead").focus();
+  focused().click();
+  await settle();
+  publish((snapshot) => ({
+    ...snapshot,
+    connectors: snapshot.connectors.map((one) => (one.id === "notion" ? { ...one, status: "needs_secret" } : one)),
+  }));
+  await frame();
+  expect(focused().textContent).toBe("Key needed");
+});
+
 test("a key that is not kept stays in its field with the reason", async () => {
   const refusal = { code: "keychain_unavailable" as const, error: "The keychain is locked." };
   await open(needsKey({ refusal }), "#/connectors/k");
