@@ -173,6 +173,61 @@ fn the_entrys_own_client_needs_its_issuer_and_is_never_registered() {
 }
 
 #[test]
+fn a_client_of_the_entry_that_is_not_accepted_is_sought_in_the_entry() {
+    let room = Room::new();
+    let options = [
+        ("registration", "null"),
+        ("client-id", "mine"),
+        ("client-secret", "s3cret"),
+        ("auth-methods", "client_secret_post"),
+    ];
+    let authority = room.authority(&options);
+    let target = target_with("x", &authority, |oauth| {
+        oauth.settings.client_id = Some("mine".to_owned());
+        oauth.client_secret = Some("mistyped".to_owned().into());
+        oauth.settings.issuer = Some(authority.base());
+    });
+    let finished = room.sign_in(&authority, &target);
+    assert_eq!(finished.outcome, SignInOutcome::Failed);
+    let told = format!(
+        "127.0.0.1:{} did not accept the client id or secret of the entry. Check both.",
+        authority.port
+    );
+    assert_eq!(finished.message, told);
+}
+
+#[test]
+fn a_sign_in_that_comes_to_nothing_says_what_to_do() {
+    let room = Room::new();
+    for (options, told) in [
+        (
+            ("token-fails", "html"),
+            "sent an answer that makes no sense. Try again later.",
+        ),
+        (
+            ("token-fails", "invalid_grant"),
+            "already used or is too old. Try again.",
+        ),
+        (
+            ("iss", "wrong"),
+            "Try again; if it happens again, tell the makers of the server.",
+        ),
+    ] {
+        let authority = room.authority(&[options]);
+        let finished = room.sign_in(&authority, &target("x", &authority));
+        assert_eq!(finished.outcome, SignInOutcome::Failed);
+        assert!(finished.message.ends_with(told), "{options:?}: {}", finished.message);
+    }
+    let authority = room.authority(&[("registration", "html")]);
+    let error = room.begin(target("x", &authority), asked(&authority)).unwrap_err();
+    let told = error.sentence();
+    assert!(
+        told.ends_with("could not add this app by itself. Try again later."),
+        "{told}"
+    );
+}
+
+#[test]
 fn without_registration_the_person_is_told_what_to_register() {
     let room = Room::new();
     for registration in ["absent", "null", "refused"] {
