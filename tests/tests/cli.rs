@@ -7,9 +7,10 @@ use std::{
 };
 
 use neuron_tests::{
+    authority::Authority,
     daemon::{Daemon, Setup, command_in, command_line},
     fake::Fake,
-    home::Home,
+    home::{Home, config_text},
     process, program,
     wait::{SOON, eventually},
 };
@@ -115,6 +116,63 @@ fn what_is_not_there_is_told_with_a_command_that_lists_what_is() {
             "{arguments:?}: {told}"
         );
     }
+}
+
+#[test]
+fn what_a_connector_needs_is_told_with_the_exact_command_or_line() {
+    let home = Home::new();
+    let unregistered = Authority::start(home.path(), "unregistered", &[("registration", "absent")]);
+    let unprotected = Authority::start(home.path(), "unprotected", &[("pkce", "none")]);
+    let team =
+        json!({"transport": "http", "url": "http://127.0.0.1:1/mcp", "headers": {"X-Key": "${secret:TEAM_KEY}"}});
+    let bridge = Daemon::serving(
+        home,
+        [
+            ("reg", unregistered.entry()),
+            ("pk", unprotected.entry()),
+            ("team", team),
+        ],
+    );
+    bridge.wait_for_status("team", "needs_secret");
+    let command = "(enter it: neuron-connectd secret set team TEAM_KEY)";
+    assert!(run(&bridge, &["status"], DONE).contains(command));
+    assert!(run(&bridge, &["doctor"], FAILED).contains(command));
+    bridge.wait_for_status("reg", "needs_sign_in");
+    bridge.wait_for_status("pk", "needs_sign_in");
+    let issuer = unregistered.base();
+    let client = format!(r#"  "oauth": {{"clientId": "…", "issuer": "{issuer}"}}"#);
+    let without_codes = r#"  "oauth": {"allowMissingPkce": true}"#.to_owned();
+    for (id, line) in [("reg", client), ("pk", without_codes)] {
+        let told = complaint(&bridge.command(&["sign-in", id]));
+        assert!(told.lines().any(|printed| printed == line), "{told}");
+    }
+    let back = format!("http://127.0.0.1:{}/mcp/oauth/callback", bridge.port);
+    assert!(complaint(&bridge.command(&["sign-in", "reg"])).contains(&back));
+}
+
+#[test]
+fn a_session_without_a_keychain_is_told_once() {
+    let home = Home::new();
+    let entry = |port: u16| {
+        let url = format!("http://127.0.0.1:{port}/mcp");
+        json!({"transport": "http", "url": url, "auth": "token"})
+    };
+    home.write_config(&config_text([("one", entry(1)), ("two", entry(2))]));
+    let nowhere = format!("unix:path={}", home.path().join("no-bus").display());
+    let setup = Setup::default()
+        .argument("--secrets")
+        .argument("keychain")
+        .variable("DBUS_SESSION_BUS_ADDRESS", &nowhere);
+    let bridge = Daemon::start_in(home, setup);
+    bridge.wait_for_status("one", "keychain_unavailable");
+    bridge.wait_for_status("two", "keychain_unavailable");
+    for (command, code) in [("status", DONE), ("doctor", FAILED)] {
+        let told = run(&bridge, &[command], code);
+        assert_eq!(told.matches("No keychain runs here.").count(), 1, "{told}");
+        assert_eq!(told.matches("waits for the keychain").count(), 2, "{told}");
+    }
+    let told = complaint(&bridge.command(&["reconnect", "one"]));
+    assert!(told.contains("\"neuron-connectd serve --secrets file\""), "{told}");
 }
 
 #[test]
