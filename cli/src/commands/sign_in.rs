@@ -96,10 +96,13 @@ async fn hand_in(client: &Client, line: &str) -> Result<(), Failure> {
         screen::complain("This is not the address where a sign-in ends; it has \"?\" and \"state=\" in it.");
         return Ok(());
     }
-    // What it came to is told by an event; a stranger's answer has none.
+    // What it came to is told by an event, also where it was refused; a stranger's answer has none.
     let status = client.visit(&format!("/mcp/oauth/callback?{query}"), BEGINNING).await?;
     if status >= 400 {
-        screen::complain("The bridge made no sign-in of this address.");
+        screen::complain(
+            "No sign-in came of this address. If no reason follows, it belongs to another sign-in or was used already: \
+             copy it again, or sign in again.",
+        );
     }
     Ok(())
 }
