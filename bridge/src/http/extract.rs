@@ -54,7 +54,7 @@ impl<S: Sync> FromRequestParts<S> for Owner {
             Caller::WalkIn => Err(Refused(ApiError::new(
                 Code::ScopeMissing,
                 "A program may not do this by itself. Do it in the Neuron Connect window; where the bridge runs without \
-                 one, the neuron-connectd command line does it.",
+                 one, the neuron-connectd command line does it through the local socket.",
             ))),
         }
     }
