@@ -231,5 +231,13 @@ fn is_handed_over(words: &[String]) -> bool {
             && words[at.saturating_sub(CLOSE)..at]
                 .iter()
                 .any(|before| HANDED.contains(&before.as_str()))
+            && !is_warned_of(&words[at.saturating_sub(2 * CLOSE)..at])
     })
+}
+
+/// "Do not give us your pin"; not "do not wait, paste your pin".
+fn is_warned_of(before: &[String]) -> bool {
+    before
+        .windows(2)
+        .any(|pair| matches!(pair[0].as_str(), "not" | "never") && HANDED.contains(&pair[1].as_str()))
 }

@@ -187,6 +187,7 @@ fn with_message(message: &str) -> Value {
 #[test]
 fn a_secret_in_ordinary_words_is_asked_for_all_the_same() {
     for message in [
+        "Do not wait, paste your token here",
         "Paste your GitHub token here",
         "Your secret please",
         "Enter the 6 digit code from your authenticator",
@@ -250,6 +251,7 @@ fn a_harmless_form_is_shown_and_a_sentence_about_a_password_is_not() {
     for message in [
         "Where to?",
         "What is the token count?",
+        "Do not give us your phone number, pin, or other sensitive info.",
         "Who is your secret santa?",
         "Secret santa name",
         "How many tokens may be spent?",
