@@ -6,6 +6,7 @@
     reason = "a test and its harness report by panicking"
 )]
 
+mod clients;
 mod hostile;
 mod room;
 mod sign_in;

@@ -29,6 +29,8 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use url::Url;
 
+/// The way back over the loopback port of every room.
+pub(crate) const LOOPBACK: &str = "http://127.0.0.1:7771/mcp/oauth/callback";
 pub(crate) const MINUTE: u64 = 60_000;
 const PORT: u16 = 7771;
 
