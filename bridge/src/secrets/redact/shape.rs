@@ -29,8 +29,10 @@ static DOTTED: LazyLock<[Regex; 2]> = LazyLock::new(|| {
 /// `sk-` begins names of programs as well; a key has digits.
 static SK: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|[^A-Za-z0-9_-])(sk-[A-Za-z0-9_-]{16,})"));
 
-static SCHEME: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(?i-u)\b(bearer|basic)(?:[ \t]+|%20|\+)([A-Za-z0-9._~+/-]+=*)"));
+/// Whoever puts a scheme before a header's whole value writes it twice.
+static SCHEME: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(?i-u)\b(?:(?:bearer|basic)(?:[ \t]+|%20|\+))*(bearer|basic)(?:[ \t]+|%20|\+)([A-Za-z0-9._~+/-]+=*)")
+});
 
 /// What a challenge or a sentence has after the scheme's name.
 const PARAMETERS: &[&str] = &[

@@ -124,6 +124,10 @@ fn secrets_of_every_kind_are_hidden_and_the_rest_of_the_line_is_not() {
             "headers { authorization: '[REDACTED]', accept: '*/*' }",
         ),
         ("sent Bearer abc123def456 to it", "sent Bearer [REDACTED] to it"),
+        (
+            "sent Bearer Bearer abc123def456 to it",
+            "sent Bearer Bearer [REDACTED] to it",
+        ),
         ("sent Basic dXNlcjpwYXNz to it", "sent Basic [REDACTED] to it"),
         ("Cookie: a=b; session=xyz", "Cookie: [REDACTED]"),
         ("< set-cookie: id=1; Path=/; HttpOnly", "< set-cookie: [REDACTED]"),
