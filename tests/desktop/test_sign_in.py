@@ -153,7 +153,16 @@ class SignIn(unittest.TestCase):
     def test_an_unsafe_page_is_never_opened(self):
         authority = self.authority()
         window = self.window()
-        for address in ["javascript:alert(1)", "file:///etc/passwd", "http://169.254.169.254/authorize", "a:$(x)"]:
+        for address in [
+            r"a:$(cmd.exe /c whoami > c:\temp\pwned.txt)",
+            "javascript:alert(1)",
+            "file:///etc/passwd",
+            "ms-msdt:/id PCWDiagnostic",
+            "http://h$(x)/",
+            "https://user:secret@127.0.0.1/authorize",
+            "http://auth.example.com/authorize",
+            "https://169.254.169.254/authorize",
+        ]:
             with self.subTest(address):
                 authority.set(**{"authorization-endpoint": address})
                 self.begin(window)
