@@ -184,8 +184,14 @@ impl Approvals {
         let mut queue = self.lock();
         let verdict = match answer {
             ApprovalAnswer::Approve(content) => {
-                let content = elicitation::approved(&queue.open(id)?.view, content).map_err(NotTaken::Wrong)?;
-                Verdict::Approved(content)
+                let content = match &queue.open(id)?.view.question {
+                    Question::Elicitation { asks } => elicitation::approved(asks, content),
+                    Question::Call { .. } | Question::Manage { .. } if content.is_some() => {
+                        Err(elicitation::Wrong::no_form())
+                    }
+                    Question::Call { .. } | Question::Manage { .. } => Ok(None),
+                };
+                Verdict::Approved(content.map_err(NotTaken::Wrong)?)
             }
             ApprovalAnswer::Deny => Verdict::Denied,
             ApprovalAnswer::Cancel => Verdict::Cancelled,

@@ -31,9 +31,9 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
 pub use self::sign_in::SignInAsk;
-pub use self::start::{BridgeOptions, DEFAULT_PORT, StartError};
+pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
 use self::{owner::Command, person_file::Edit, publish::Row};
-pub use crate::approval::ApprovalAnswer;
+pub use crate::{approval::ApprovalAnswer, caller::Caller};
 use crate::{
     approval::Approvals,
     config::AutoApprove,
@@ -48,25 +48,6 @@ use crate::{
     store::ResultStore,
     tools::ToolList,
 };
-
-/// Who asks (DESIGN §7.2), with the label under which its calls and events are filed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Caller {
-    /// No token, over the loopback port; or the local socket while the tray app runs.
-    WalkIn,
-    /// Our window; headless also the local socket.
-    Owner,
-}
-
-impl Caller {
-    /// A word for events and logs.
-    pub const fn label(&self) -> &'static str {
-        match self {
-            Self::WalkIn => "walk-in",
-            Self::Owner => "owner",
-        }
-    }
-}
 
 /// One call as it came in; `input` is forwarded exactly as it is.
 #[derive(Debug, Clone)]
@@ -190,7 +171,7 @@ impl BridgeHandle {
             (Some(row), Some(view)) => {
                 let secrets = match (caller, &row.live) {
                     (Caller::Owner, Some(live)) => self.secrets_of(&live.entry).await,
-                    (Caller::Owner, None) | (Caller::WalkIn, _) => Vec::new(),
+                    (Caller::Owner, None) | (Caller::WalkIn(_) | Caller::Client { .. }, _) => Vec::new(),
                 };
                 Ok(publish::detail(row, view.clone(), &published.tools, secrets))
             }

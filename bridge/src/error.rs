@@ -11,6 +11,8 @@ use ts_rs::TS;
 #[ts(export_to = "bridge.ts")]
 pub enum Code {
     BadRequest,
+    /// The token is missing or wrong.
+    Unauthorized,
     HostNotAllowed,
     OriginNotAllowed,
     PeerNotOwner,
@@ -25,6 +27,8 @@ pub enum Code {
     MethodNotAllowed,
     /// The person has to look at something first; the message says at what.
     NeedsReview,
+    /// The tool is not the one that was approved.
+    ToolChanged,
     NeedsSignIn,
     NeedsSecret,
     Disabled,
@@ -53,6 +57,7 @@ impl Code {
     pub fn name(self) -> &'static str {
         match self {
             Self::BadRequest => "bad_request",
+            Self::Unauthorized => "unauthorized",
             Self::HostNotAllowed => "host_not_allowed",
             Self::OriginNotAllowed => "origin_not_allowed",
             Self::PeerNotOwner => "peer_not_owner",
@@ -64,6 +69,7 @@ impl Code {
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::NeedsReview => "needs_review",
+            Self::ToolChanged => "tool_changed",
             Self::NeedsSignIn => "needs_sign_in",
             Self::NeedsSecret => "needs_secret",
             Self::Disabled => "disabled",
@@ -88,6 +94,7 @@ impl Code {
     pub fn status(self) -> u16 {
         match self {
             Self::BadRequest => 400,
+            Self::Unauthorized => 401,
             Self::HostNotAllowed
             | Self::OriginNotAllowed
             | Self::PeerNotOwner
@@ -96,7 +103,12 @@ impl Code {
             | Self::ApprovalTimeout => 403,
             Self::UnknownTool | Self::UnknownServer | Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
-            Self::NeedsReview | Self::NeedsSignIn | Self::NeedsSecret | Self::Disabled | Self::AlreadyExists => 409,
+            Self::NeedsReview
+            | Self::ToolChanged
+            | Self::NeedsSignIn
+            | Self::NeedsSecret
+            | Self::Disabled
+            | Self::AlreadyExists => 409,
             Self::TooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::RateLimited => 429,
@@ -126,6 +138,10 @@ pub enum Action {
     SignIn,
     /// Unlock or start the keychain, or choose to keep secrets until the app quits.
     UnlockKeychain,
+    /// Look at what it runs or contacts.
+    Review,
+    /// End the pause.
+    Resume,
 }
 
 /// A refusal or failure, as HTTP, the window and the command line show it.

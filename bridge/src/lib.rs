@@ -5,6 +5,7 @@
 pub mod approval;
 pub mod bridge;
 pub mod builtin;
+pub mod caller;
 pub mod catalog;
 mod clock;
 pub mod config;

@@ -3,14 +3,26 @@
 //! Holds no secret value: commands and headers are shown as written in `connectors.json`, with `${secret:}` unexpanded.
 
 mod approval;
+mod review;
 mod sign_in;
+mod trust;
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 pub use self::{
-    approval::{ApprovalState, ApprovalView, Elicitation, Question},
+    approval::{
+        ApprovalState, ApprovalView, ArgumentView, AskedSubject, CallQuestion, ChangeQuestion, Elicitation, Question,
+    },
+    review::{
+        EntryOrigin, FindingView, Given, LaunchReview, LaunchShown, LaunchWhy, Reviews, RuleProposal, StandsOut,
+        TextReview, ToolReview, ToolState, ToolText, ToolsReview,
+    },
     sign_in::{KeptIn, KeychainState, KeychainView, RedirectKind, SignInOutcome, SignInStage, SignInView},
+    trust::{
+        ApiMode, AskerView, ClientView, MutedView, PairingRequest, PairingView, PausedView, ProgramView, TrustStanding,
+        TrustView, WalkInPolicy, WhoKind, WhoView,
+    },
 };
 
 use crate::{
@@ -33,6 +45,11 @@ pub struct Snapshot {
     pub sign_ins: Vec<SignInView>,
     /// Questions that wait for the person, the oldest first.
     pub approvals: Vec<ApprovalView>,
+    /// Calls that nobody answered in time, the newest first.
+    pub missed: Vec<ApprovalView>,
+    /// What waits for the person's look.
+    pub reviews: Reviews,
+    pub trust: TrustView,
 }
 
 /// Where the loopback API stands.
@@ -114,6 +131,10 @@ pub enum Status {
     Retrying,
     NeedsSignIn,
     NeedsSecret,
+    /// The person has to look at what it runs or contacts first.
+    NeedsReview,
+    /// A program turned it off until the next start, or the person paused everything.
+    Paused,
     /// What it needs is in the keychain, which gives nothing at present.
     KeychainUnavailable,
     /// The last attempt failed; `error` says why.
@@ -188,6 +209,9 @@ pub struct ConnectorView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
     pub used_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub paused: Option<PausedView>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
@@ -305,6 +329,9 @@ pub struct ToolView {
     pub hints: ToolHints,
     /// False when `disabledTools` hides it.
     pub enabled: bool,
+    pub state: ToolState,
+    /// What the scan found in it.
+    pub findings: Vec<FindingView>,
     /// True when `autoApprove` covers it.
     pub auto_approved: bool,
 }
@@ -361,4 +388,7 @@ pub struct CallAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub result_id: Option<String>,
+    /// What looks dangerous in the result, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }

@@ -247,10 +247,16 @@ fn needs(snapshot: &Snapshot) -> Vec<Item> {
         let what = match c.status {
             Status::NeedsSignIn
             | Status::NeedsSecret
+            | Status::NeedsReview
             | Status::KeychainUnavailable
             | Status::Error
             | Status::Invalid => words(c.status),
-            Status::Disabled | Status::Sleeping | Status::Connecting | Status::Connected | Status::Retrying => continue,
+            Status::Disabled
+            | Status::Paused
+            | Status::Sleeping
+            | Status::Connecting
+            | Status::Connected
+            | Status::Retrying => continue,
         };
         needs.push(open(format!("{}: {what}…", name(c)), Route::Connector(c.id.clone())));
     }
@@ -312,6 +318,8 @@ fn words(status: Status) -> &'static str {
         Status::Retrying => "Trying again",
         Status::NeedsSignIn => "Sign-in needed",
         Status::NeedsSecret => "Key needed",
+        Status::NeedsReview => "Needs your look",
+        Status::Paused => "Paused",
         Status::KeychainUnavailable => "Keychain locked or missing",
         Status::Error => "Not working",
         Status::Invalid => "Entry has a mistake",

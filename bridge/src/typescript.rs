@@ -5,7 +5,7 @@
 pub(crate) fn declarations() -> String {
     use ts_rs::{Config, TS};
 
-    use crate::{catalog, error, settings, snapshot};
+    use crate::{caller, catalog, error, settings, snapshot};
 
     let config = Config::default();
     let mut out = String::from("// Generated from the bridge's types by `make types`; never edited by hand.\n");
@@ -40,6 +40,38 @@ pub(crate) fn declarations() -> String {
         snapshot::ApprovalState,
         snapshot::Question,
         snapshot::Elicitation,
+        snapshot::CallQuestion,
+        snapshot::AskedSubject,
+        snapshot::ArgumentView,
+        snapshot::ChangeQuestion,
+        snapshot::Reviews,
+        snapshot::LaunchReview,
+        snapshot::LaunchWhy,
+        snapshot::EntryOrigin,
+        snapshot::LaunchShown,
+        snapshot::Given,
+        snapshot::StandsOut,
+        snapshot::ToolsReview,
+        snapshot::ToolReview,
+        snapshot::ToolState,
+        snapshot::ToolText,
+        snapshot::TextReview,
+        snapshot::FindingView,
+        snapshot::RuleProposal,
+        snapshot::WhoView,
+        snapshot::WhoKind,
+        snapshot::ProgramView,
+        snapshot::TrustView,
+        snapshot::TrustStanding,
+        snapshot::ApiMode,
+        snapshot::WalkInPolicy,
+        snapshot::PairingView,
+        snapshot::PairingRequest,
+        snapshot::ClientView,
+        snapshot::AskerView,
+        snapshot::MutedView,
+        snapshot::PausedView,
+        caller::Scope,
         snapshot::ConnectionView,
         snapshot::RetryView,
         snapshot::ConnectorDetail,

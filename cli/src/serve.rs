@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use neuron_bridge::{
-    bridge::{BridgeHandle, BridgeOptions, Caller},
+    bridge::{BridgeHandle, BridgeOptions, Headless, Shell},
     home::Home,
     program_log,
     secrets::{FileKey, KeepSecrets},
@@ -39,7 +39,7 @@ async fn start(home: &Path, args: &ServeArgs) -> Result<BridgeHandle, Failure> {
         program: "neuron-connectd serve",
         own_binary,
         port: args.port,
-        socket_caller: Caller::Owner,
+        shell: Shell::Headless(Headless::default()),
         secrets: keep_secrets(args.secrets)?,
     };
     BridgeHandle::start(options)

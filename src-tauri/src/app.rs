@@ -10,7 +10,7 @@ use std::{
 };
 
 use neuron_bridge::{
-    bridge::{BridgeHandle, BridgeOptions, Caller},
+    bridge::{BridgeHandle, BridgeOptions, Shell},
     home::Home,
     program_log,
     secrets::KeepSecrets,
@@ -117,8 +117,7 @@ async fn start_bridge(home: Home) -> Result<BridgeHandle, String> {
         program: "Neuron Connect",
         own_binary: desktop::own_binary()?,
         port: None,
-        // The window is the owner; programs on the socket are not.
-        socket_caller: Caller::WalkIn,
+        shell: Shell::Tray,
         secrets: KeepSecrets::Keychain,
     };
     BridgeHandle::start(options).await.map_err(|e| e.to_string())

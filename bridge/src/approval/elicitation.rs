@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 pub use self::form::Wrong;
 use self::{form::Form, link::Link};
-use crate::snapshot::{ApprovalView, Elicitation, Question};
+use crate::snapshot::Elicitation;
 
 /// A person reads no more than this, in bytes of JSON; the window holds up to twenty questions at once.
 const MAX_QUESTION: usize = 64 * 1024;
@@ -72,8 +72,7 @@ pub fn read(params: &Value) -> Result<Elicitation, Unfit> {
 ///
 /// # Errors
 /// [`Wrong`], which says at which field.
-pub fn approved(view: &ApprovalView, content: Option<Map<String, Value>>) -> Result<Option<Map<String, Value>>, Wrong> {
-    let Question::Elicitation { asks } = &view.question;
+pub fn approved(asks: &Elicitation, content: Option<Map<String, Value>>) -> Result<Option<Map<String, Value>>, Wrong> {
     match (asks, content) {
         (Elicitation::Form { schema, .. }, content) => {
             let form = Form::read(schema).map_err(Wrong::unreadable)?;

@@ -52,7 +52,7 @@ impl BridgeHandle {
 fn only(caller: &Caller) -> Option<&str> {
     match caller {
         Caller::Owner => None,
-        Caller::WalkIn => Some(caller.label()),
+        Caller::WalkIn(_) | Caller::Client { .. } => Some(caller.label()),
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest
 struct Finish<'a> {
     inner: &'a Inner,
     target: &'a Target,
-    caller: &'static str,
+    caller: &'a str,
     number: u64,
     begun: Instant,
     outcome: Option<(bool, Option<String>)>,
@@ -196,6 +196,7 @@ fn finished(target: &Target, shaped: Shaped, result_id: Option<String>, duration
         duration_ms,
         truncated: shaped.truncated,
         result_id,
+        warnings: Vec::new(),
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
     ids::ConnectorId,
     secrets::{BindingChange, SecretName},
     settings::Settings,
-    snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Snapshot},
+    snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Reviews, Snapshot},
 };
 
 /// Stopping gives up on connectors after this long; their processes are then killed with the rest.
@@ -318,6 +318,9 @@ impl Owner {
             keychain: self.world.keychain.state().borrow().clone(),
             sign_ins: self.world.sign_ins.views(),
             approvals: self.world.approvals.waiting(None),
+            missed: Vec::new(),
+            reviews: Reviews::default(),
+            trust: self.inner.published.load().snapshot.trust.clone(),
         });
         let doors: HashMap<ConnectorId, Door> = self
             .connectors

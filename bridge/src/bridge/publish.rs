@@ -9,7 +9,7 @@ use crate::{
     ids::ConnectorId,
     snapshot::{
         AuthState, AuthView, ConnectionView, ConnectorDetail, ConnectorView, Readiness, RejectedTool, SecretView,
-        Status, ToolView, TransportKind,
+        Status, ToolState, ToolView, TransportKind,
     },
     tools::{Listing, Offer, ToolList, pattern, schema},
 };
@@ -94,6 +94,7 @@ pub(crate) fn connector_view(row: &Row, listed: usize) -> ConnectorView {
                 auth: machine.auth(access),
                 connection: machine.connection(),
                 used_at: live.used_at,
+                paused: None,
             }
         }
         (EntryKind::Valid(connector), None) => {
@@ -132,6 +133,7 @@ fn invalid_view(row: &Row, transport: TransportKind, error: String) -> Connector
             readiness: Readiness::Unknown,
         },
         used_at: None,
+        paused: None,
     }
 }
 
@@ -172,6 +174,8 @@ pub(crate) fn detail(row: &Row, view: ConnectorView, list: &ToolList, secrets: V
             input_schema: serde_json::Value::Object(schema::listed_input(&tool.input_schema).into_owned()),
             hints: tool.hints,
             enabled: !pattern::any_matches(&entry.disabled_tools, tool.name.as_str()),
+            state: ToolState::Approved,
+            findings: Vec::new(),
             auto_approved: entry.auto_approve.covers(tool.name.as_str()),
         });
     }

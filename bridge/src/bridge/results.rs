@@ -84,9 +84,9 @@ pub(super) async fn without_secrets(door: &Door, raw: String) -> String {
 async fn keep(inner: &Arc<Inner>, caller: &Caller, id: Option<ResultId>, full: String) -> Option<String> {
     let id = id?;
     let results = inner.results.clone();
-    let label = caller.label();
+    let label = caller.label().to_owned();
     let text = id.as_str().to_owned();
-    match tokio::task::spawn_blocking(move || results.put(&id, label, &full, SystemTime::now())).await {
+    match tokio::task::spawn_blocking(move || results.put(&id, &label, &full, SystemTime::now())).await {
         Ok(Ok(())) => Some(text),
         Ok(Err(error)) => {
             tracing::warn!(%error, "a large result could not be kept");

@@ -31,7 +31,7 @@ use crate::{
     oauth::{SignInOptions, SignIns},
     secrets::{KeepSecrets, Keychain, KeychainError, Places},
     settings::{Retry, Settings},
-    snapshot::{ApiView, ConfigView, KeptIn, KeychainView, Notice, NoticeLevel, Snapshot},
+    snapshot::{ApiView, ConfigView, KeptIn, KeychainView, Notice, NoticeLevel, Reviews, Snapshot, TrustView},
     store::{ResultError, ResultStore, Store, StoreError},
     tools::ToolList,
 };
@@ -53,10 +53,38 @@ pub struct BridgeOptions {
     pub own_binary: PathBuf,
     /// Overrides settings and `NEURON_CONNECTD_PORT`; 0 = any free port.
     pub port: Option<u16>,
-    /// Whom the local socket's clients count as: the owner without a window, else a walk-in.
-    pub socket_caller: Caller,
+    /// What is around it.
+    pub shell: Shell,
     /// Where tokens and secrets are kept.
     pub secrets: KeepSecrets,
+}
+
+/// What is around a bridge: whether there is a window in which the person decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shell {
+    /// The window is the owner; whoever uses the local socket is a walk-in.
+    Tray,
+    /// The command line is the owner, over the local socket.
+    Headless(Headless),
+}
+
+/// What a bridge without a window is told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Headless {
+    /// What runs needs a look first, as in the tray app.
+    pub review: bool,
+    /// Nobody without a token is served over the port.
+    pub require_token: bool,
+}
+
+impl Shell {
+    /// Whom the local socket's clients count as.
+    fn socket_caller(self) -> Caller {
+        match self {
+            Self::Tray => Caller::walk_in(),
+            Self::Headless(_) => Caller::Owner,
+        }
+    }
 }
 
 /// Why no bridge runs.
@@ -174,7 +202,7 @@ impl BridgeHandle {
             ServeOptions {
                 port,
                 lock,
-                socket_caller: options.socket_caller,
+                socket_caller: options.shell.socket_caller(),
                 kin,
                 limits: Limits::default(),
             },
@@ -280,6 +308,9 @@ fn empty_snapshot(home: &Home, port: u16) -> Snapshot {
         keychain: KeychainView::unused(KeptIn::Keychain),
         sign_ins: Vec::new(),
         approvals: Vec::new(),
+        missed: Vec::new(),
+        reviews: Reviews::default(),
+        trust: TrustView::default(),
     }
 }
 

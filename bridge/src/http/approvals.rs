@@ -20,7 +20,7 @@ use crate::{
 #[derive(Serialize)]
 struct Approval<'a> {
     id: &'a str,
-    /// `elicitation`
+    /// As [`Question::kind`] spells it.
     kind: &'static str,
     state: ApprovalState,
     server: &'a str,
@@ -38,9 +38,7 @@ impl<'a> Approval<'a> {
     fn for_caller(caller: &Caller, view: &'a ApprovalView) -> Self {
         Self {
             id: &view.id,
-            kind: match view.question {
-                Question::Elicitation { .. } => "elicitation",
-            },
+            kind: view.question.kind(),
             state: view.state,
             server: view.server.as_str(),
             server_name: &view.server_name,
@@ -48,7 +46,7 @@ impl<'a> Approval<'a> {
             expires_at: view.expires_at,
             question: match caller {
                 Caller::Owner => Some(&view.question),
-                Caller::WalkIn => None,
+                Caller::WalkIn(_) | Caller::Client { .. } => None,
             },
         }
     }

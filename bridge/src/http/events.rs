@@ -95,7 +95,7 @@ impl Reader {
     fn text_of(&self, numbered: &Numbered) -> Option<Bytes> {
         let may_see = match self.caller {
             Caller::Owner => true,
-            Caller::WalkIn => numbered
+            Caller::WalkIn(_) | Caller::Client { .. } => numbered
                 .event
                 .caller()
                 .is_none_or(|caller| caller == self.caller.label()),
@@ -105,7 +105,7 @@ impl Reader {
         }
         let event = match self.caller {
             Caller::Owner => Cow::Borrowed(&numbered.event),
-            Caller::WalkIn => numbered.event.for_walk_in(),
+            Caller::WalkIn(_) | Caller::Client { .. } => numbered.event.for_walk_in(),
         };
         let data = serde_json::to_string(&*event)
             .inspect_err(|error| tracing::error!("an event could not be written as JSON: {error}"))

@@ -39,7 +39,7 @@ impl<S: Sync> FromRequestParts<S> for Asker {
     type Rejection = Refused;
     async fn from_request_parts(head: &mut Parts, _: &S) -> Result<Self, Refused> {
         // Nothing comes in here without one; without one it would be a stranger's.
-        Ok(Self(head.extensions.get().cloned().unwrap_or(Caller::WalkIn)))
+        Ok(Self(head.extensions.get().cloned().unwrap_or_else(Caller::walk_in)))
     }
 }
 
@@ -51,7 +51,7 @@ impl<S: Sync> FromRequestParts<S> for Owner {
     async fn from_request_parts(head: &mut Parts, state: &S) -> Result<Self, Refused> {
         match Asker::from_request_parts(head, state).await?.0 {
             Caller::Owner => Ok(Self),
-            Caller::WalkIn => Err(Refused(ApiError::new(
+            Caller::WalkIn(_) | Caller::Client { .. } => Err(Refused(ApiError::new(
                 Code::ScopeMissing,
                 "A program may not do this by itself. Do it in the Neuron Connect window; where the bridge runs without \
                  one, the neuron-connectd command line does it through the local socket.",

@@ -46,7 +46,7 @@ use crate::{
     snapshot::{
         ApiView, ApprovalState, ApprovalView, AuthState, AuthView, CallAnswer, ConfigView, ConnectionView,
         ConnectorDetail, ConnectorView, Elicitation, KeptIn, KeychainView, LogPage, Question, Readiness, RejectedTool,
-        SecretView, SignInOutcome, Snapshot, Status, ToolHints, ToolView, TransportKind,
+        Reviews, SecretView, SignInOutcome, Snapshot, Status, ToolHints, ToolState, ToolView, TransportKind, TrustView,
     },
     tools::{Listing, Offer, Tool, ToolList},
 };
@@ -129,6 +129,7 @@ pub(super) fn view(id: &str) -> ConnectorView {
             readiness: Readiness::Unknown,
         },
         used_at: None,
+        paused: None,
     }
 }
 
@@ -145,6 +146,8 @@ fn tool_view(connector: &str, tool: &str, enabled: bool, auto_approved: bool) ->
         input_schema: json!({"type": "object"}),
         hints: ToolHints::default(),
         enabled,
+        state: ToolState::Approved,
+        findings: Vec::new(),
         auto_approved,
     }
 }
@@ -187,6 +190,9 @@ impl Api for FakeApi {
             keychain: KeychainView::unused(KeptIn::Keychain),
             sign_ins: Vec::new(),
             approvals: Vec::new(),
+            missed: Vec::new(),
+            reviews: Reviews::default(),
+            trust: TrustView::default(),
         })
     }
 
@@ -241,6 +247,7 @@ impl Api for FakeApi {
                 duration_ms: 1,
                 truncated: false,
                 result_id: None,
+                warnings: Vec::new(),
             })
         }
     }

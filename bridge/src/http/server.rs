@@ -180,7 +180,7 @@ impl House {
                 door: Door::Port(address.port()),
                 peer,
                 lane,
-                caller: Caller::WalkIn,
+                caller: Caller::walk_in(),
             };
             // Without it an answer may wait for the client's acknowledgement of an earlier one.
             let _ = stream.set_nodelay(true);

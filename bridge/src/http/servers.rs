@@ -69,7 +69,7 @@ impl<'a> Server<'a> {
             action: view.action,
             error: view.error.as_deref(),
             private: match caller {
-                Caller::WalkIn => None,
+                Caller::WalkIn(_) | Caller::Client { .. } => None,
                 Caller::Owner => Some(PrivatePart {
                     enabled: view.enabled,
                     summary: &view.summary,
@@ -98,7 +98,7 @@ pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller):
     }
     let snapshot = routes.api.snapshot();
     let servers = snapshot.connectors.iter().map(|view| Server::for_caller(&caller, view));
-    let is_owner = caller == Caller::Owner;
+    let is_owner = caller.is_owner();
     respond::json(&List {
         servers: servers.collect(),
         notices: is_owner.then_some(&snapshot.config.notices[..]),
@@ -141,11 +141,11 @@ pub(super) async fn one<A: Api>(
         tools: tools(&detail),
         rejected: &detail.rejected,
         entry: match caller {
-            Caller::WalkIn => None,
+            Caller::WalkIn(_) | Caller::Client { .. } => None,
             Caller::Owner => Some(&detail.entry),
         },
         secrets: match caller {
-            Caller::WalkIn => None,
+            Caller::WalkIn(_) | Caller::Client { .. } => None,
             Caller::Owner => Some(&detail.secrets),
         },
     }))
@@ -155,6 +155,8 @@ fn tools(detail: &ConnectorDetail) -> Vec<Tool<'_>> {
     let connector_hides = match detail.connector.status {
         Status::Disabled => Some("The connector is turned off."),
         Status::Invalid => Some("The connector's entry in connectors.json cannot be used."),
+        Status::NeedsReview => Some("The person has to look at what the connector runs or contacts first."),
+        Status::Paused => Some("The connector is paused."),
         Status::Sleeping
         | Status::Connecting
         | Status::Connected

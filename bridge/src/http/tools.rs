@@ -86,7 +86,7 @@ pub(super) async fn auto_approved<A: Api>(State(routes): State<Routes<A>>) -> Re
     let mut tools = Vec::new();
     for connector in &routes.api.snapshot().connectors {
         // One that was removed since has nothing to add.
-        let Ok(detail) = routes.api.connector(Caller::WalkIn, connector.id.clone()).await else {
+        let Ok(detail) = routes.api.connector(Caller::walk_in(), connector.id.clone()).await else {
             continue;
         };
         let approved = detail.tools.into_iter().filter(|tool| tool.auto_approved);

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::ids::ConnectorId;
+use super::{LaunchReview, ToolHints, WhoView};
+use crate::ids::{ConnectorId, ExposedName};
 
 /// A question that waits for the person, or waited.
 #[derive(Debug, Clone, PartialEq, Serialize, TS)]
@@ -43,6 +44,108 @@ pub enum ApprovalState {
 pub enum Question {
     /// An upstream wants something from the person (MCP elicitation).
     Elicitation { asks: Elicitation },
+    /// A caller wants to use something of a connector.
+    Call { call: Box<CallQuestion> },
+    /// A caller wants something changed.
+    Manage { who: WhoView, change: Box<ChangeQuestion> },
+}
+
+impl Question {
+    /// The word of its kind in the API.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Elicitation { .. } => "elicitation",
+            Self::Call { .. } => "call",
+            Self::Manage { .. } => "manage",
+        }
+    }
+}
+
+/// A call that waits for a yes.
+#[derive(Debug, Clone, PartialEq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct CallQuestion {
+    pub who: WhoView,
+    pub subject: AskedSubject,
+    /// Where it would be done: the host that is contacted, or the program that runs.
+    pub place: String,
+    /// Whether that is on this computer.
+    pub is_local: bool,
+    /// All of them, short ones first.
+    pub arguments: Vec<ArgumentView>,
+    /// How many other questions ask for exactly the same.
+    pub same: u32,
+}
+
+/// What is to be used.
+#[derive(Debug, Clone, PartialEq, Serialize, TS)]
+#[serde(tag = "subject", rename_all = "snake_case")]
+#[ts(export_to = "bridge.ts")]
+pub enum AskedSubject {
+    Tool {
+        /// As the upstream spells it.
+        tool: String,
+        #[ts(type = "string")]
+        exposed_name: ExposedName,
+        title: Option<String>,
+        description: String,
+        /// The upstream's claims.
+        hints: ToolHints,
+    },
+    Resource {
+        uri: String,
+    },
+    Prompt {
+        name: String,
+    },
+}
+
+/// One argument of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct ArgumentView {
+    pub name: String,
+    /// The text itself where it is one, else its JSON.
+    pub value: String,
+    /// Whether the value is a text.
+    pub is_text: bool,
+    /// Length of `value` in characters.
+    pub size: u32,
+    /// False for one that the tool's schema does not know.
+    pub known: bool,
+}
+
+/// What a caller wants changed.
+#[derive(Debug, Clone, PartialEq, Serialize, TS)]
+#[serde(tag = "change", rename_all = "snake_case")]
+#[ts(export_to = "bridge.ts")]
+pub enum ChangeQuestion {
+    /// A new connector; a yes lets it run as shown.
+    Add {
+        launch: LaunchReview,
+    },
+    Enable,
+    Disable,
+    Remove,
+    Reconnect,
+    /// `patterns` as they would stand in the file; one `*` = all tools.
+    AutoApprove {
+        patterns: Vec<String>,
+    },
+    /// `name` is `null` for the token itself.
+    SetSecret {
+        name: Option<String>,
+        /// There is one already, which it would take the place of.
+        replaces: bool,
+        /// The origin or program that it would go to.
+        goes_to: String,
+    },
+    ForgetSecret {
+        name: Option<String>,
+    },
+    /// A yes opens the browser.
+    SignIn,
+    SignOut,
 }
 
 /// What an upstream wants.

@@ -5,7 +5,7 @@ use crate::{
     event::Event,
     snapshot::{
         ApprovalState, ApprovalView, AuthState, AuthView, ConfigView, ConnectionView, Elicitation, KeptIn,
-        KeychainState, KeychainView, Notice, Question, Readiness, SignInOutcome, TransportKind,
+        KeychainState, KeychainView, Notice, Question, Readiness, Reviews, SignInOutcome, TransportKind, TrustView,
     },
 };
 
@@ -418,6 +418,9 @@ fn snapshot(connectors: Vec<ConnectorView>) -> Snapshot {
         keychain: KeychainView::unused(KeptIn::Keychain),
         sign_ins: Vec::new(),
         approvals: Vec::new(),
+        missed: Vec::new(),
+        reviews: Reviews::default(),
+        trust: TrustView::default(),
     }
 }
 
@@ -450,5 +453,6 @@ fn view(id: &str, name: &str, status: Status) -> ConnectorView {
             readiness: Readiness::Unknown,
         },
         used_at: None,
+        paused: None,
     }
 }

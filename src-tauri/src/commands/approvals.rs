@@ -48,27 +48,17 @@ pub(super) async fn extend_approval(shell: State<'_, Shell>, id: String) -> Answ
 #[tauri::command]
 pub(super) async fn open_approval_url(shell: State<'_, Shell>, id: String) -> Answer<()> {
     let approval = shell.bridge.approval(Caller::Owner, id).await?;
-    match (approval.state, approval.question) {
-        (
-            ApprovalState::Waiting,
-            Question::Elicitation {
-                asks: Elicitation::Url { url, .. },
-            },
-        ) => browser::open(url).await,
-        (
-            _,
-            Question::Elicitation {
-                asks: Elicitation::Url { .. },
-            },
-        ) => Err(ApiError::new(
+    let Question::Elicitation {
+        asks: Elicitation::Url { url, .. },
+    } = approval.question
+    else {
+        return Err(ApiError::bad_request("This question is about no page."));
+    };
+    match approval.state {
+        ApprovalState::Waiting => browser::open(url).await,
+        ApprovalState::Approved | ApprovalState::Denied | ApprovalState::Expired => Err(ApiError::new(
             Code::ApprovalTimeout,
             "The time to answer this question is over.",
         )),
-        (
-            _,
-            Question::Elicitation {
-                asks: Elicitation::Form { .. },
-            },
-        ) => Err(ApiError::bad_request("This question is about no page.")),
     }
 }

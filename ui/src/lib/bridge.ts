@@ -16,7 +16,15 @@ sign_ins: Array<SignInView>,
 /**
  * Questions that wait for the person, the oldest first.
  */
-approvals: Array<ApprovalView>, };
+approvals: Array<ApprovalView>, 
+/**
+ * Calls that nobody answered in time, the newest first.
+ */
+missed: Array<ApprovalView>, 
+/**
+ * What waits for the person's look.
+ */
+reviews: Reviews, trust: TrustView, };
 
 export type ApiView = { "state": "starting", port: number, } | { "state": "listening", port: number, } | { "state": "port_taken", port: number, 
 /**
@@ -54,7 +62,7 @@ server?: string, };
 
 export type NoticeLevel = "error" | "warning" | "info";
 
-export type Status = "disabled" | "sleeping" | "connecting" | "connected" | "retrying" | "needs_sign_in" | "needs_secret" | "keychain_unavailable" | "error" | "invalid";
+export type Status = "disabled" | "sleeping" | "connecting" | "connected" | "retrying" | "needs_sign_in" | "needs_secret" | "needs_review" | "paused" | "keychain_unavailable" | "error" | "invalid";
 
 export type TransportKind = "stdio" | "http" | "sse";
 
@@ -94,7 +102,7 @@ progress?: string, auth: AuthView, connection: ConnectionView,
 /**
  * Unix milliseconds of the last call, in this run.
  */
-used_at?: number, };
+used_at?: number, paused?: PausedView, };
 
 export type AuthView = { state: AuthState, 
 /**
@@ -182,7 +190,7 @@ expires_at: number, question: Question, };
 
 export type ApprovalState = "waiting" | "approved" | "denied" | "expired";
 
-export type Question = { "kind": "elicitation", asks: Elicitation, };
+export type Question = { "kind": "elicitation", asks: Elicitation, } | { "kind": "call", call: CallQuestion, } | { "kind": "manage", who: WhoView, change: ChangeQuestion, };
 
 export type Elicitation = { "mode": "form", message: string, 
 /**
@@ -205,6 +213,270 @@ host: string,
  * Why to look twice, such as letters that look like others.
  */
 warning?: string, };
+
+export type CallQuestion = { who: WhoView, subject: AskedSubject, 
+/**
+ * Where it would be done: the host that is contacted, or the program that runs.
+ */
+place: string, 
+/**
+ * Whether that is on this computer.
+ */
+is_local: boolean, 
+/**
+ * All of them, short ones first.
+ */
+arguments: Array<ArgumentView>, 
+/**
+ * How many other questions ask for exactly the same.
+ */
+same: number, };
+
+export type AskedSubject = { "subject": "tool", 
+/**
+ * As the upstream spells it.
+ */
+tool: string, exposed_name: string, title: string | null, description: string, 
+/**
+ * The upstream's claims.
+ */
+hints: ToolHints, } | { "subject": "resource", uri: string, } | { "subject": "prompt", name: string, };
+
+export type ArgumentView = { name: string, 
+/**
+ * The text itself where it is one, else its JSON.
+ */
+value: string, 
+/**
+ * Whether the value is a text.
+ */
+is_text: boolean, 
+/**
+ * Length of `value` in characters.
+ */
+size: number, 
+/**
+ * False for one that the tool's schema does not know.
+ */
+known: boolean, };
+
+export type ChangeQuestion = { "change": "add", launch: LaunchReview, } | { "change": "enable" } | { "change": "disable" } | { "change": "remove" } | { "change": "reconnect" } | { "change": "auto_approve", patterns: Array<string>, } | { "change": "set_secret", name: string | null, 
+/**
+ * There is one already, which it would take the place of.
+ */
+replaces: boolean, 
+/**
+ * The origin or program that it would go to.
+ */
+goes_to: string, } | { "change": "forget_secret", name: string | null, } | { "change": "sign_in" } | { "change": "sign_out" };
+
+export type Reviews = { 
+/**
+ * In the order of the file.
+ */
+launches: Array<LaunchReview>, tools: Array<ToolsReview>, proposals: Array<RuleProposal>, };
+
+export type LaunchReview = { 
+/**
+ * Names exactly this launch: another command, address or reason has another one.
+ */
+id: string, server: string, 
+/**
+ * What the entry calls itself.
+ */
+server_name: string, why: LaunchWhy, came_from: EntryOrigin, now: LaunchShown, 
+/**
+ * What was approved last, where something was.
+ */
+before: LaunchShown | null, 
+/**
+ * What to look at twice.
+ */
+stands_out: Array<StandsOut>, };
+
+export type LaunchWhy = { "why": "new" } | { "why": "changed" } | { "why": "turned_on" } | { "why": "tools_shown", tools: Array<string>, };
+
+export type EntryOrigin = { "from": "file" } | { "from": "caller", who: WhoView, };
+
+export type LaunchShown = { "kind": "run", 
+/**
+ * Command and arguments as they would be given to the program, `${secret:}` unexpanded.
+ */
+command_line: Array<string>, 
+/**
+ * The program that was found under that name; `null` = none.
+ */
+program: string | null, cwd: string | null, env_file: string | null, env: Array<Given>, } | { "kind": "contact", url: string, 
+/**
+ * Its host as it is looked up.
+ */
+host: string, headers: Array<Given>, 
+/**
+ * How it signs in, in words of the file: `none`, `token`, `oauth`; `null` = until the server asks.
+ */
+auth: string | null, 
+/**
+ * Settings of the sign-in that the entry makes, each as `name: value`.
+ */
+sign_in: Array<string>, };
+
+export type Given = { name: string, 
+/**
+ * As written.
+ */
+template: string, 
+/**
+ * Variables of the person's environment that go into it, each with its present value; `null` = not set.
+ */
+from_environment: Array<[string, string | null]>, 
+/**
+ * The connector's secrets that go into it, by name.
+ */
+secrets: Array<string>, };
+
+export type StandsOut = { "what": "inline_code", program: string, } | { "what": "other_rights", program: string, } | { "what": "wide_folder", argument: string, } | { "what": "loader_variable", name: string, } | { "what": "unpinned", package: string, } | { "what": "downloads", runner: string, } | { "what": "missing_pkce" } | { "what": "not_encrypted" } | { "what": "not_found", program: string, };
+
+export type ToolsReview = { server: string, server_name: string, tools: Array<ToolReview>, 
+/**
+ * What the server tells assistants about itself, where that waits.
+ */
+instructions: TextReview | null, };
+
+export type ToolReview = { tool: string, state: ToolState, 
+/**
+ * Names exactly this version: a yes to another one is none.
+ */
+version: string, before: ToolText | null, now: ToolText, findings: Array<FindingView>, 
+/**
+ * Unix milliseconds of the last approval.
+ */
+approved_at?: number, };
+
+export type ToolState = "approved" | "reworded" | "pending" | "held" | "changed";
+
+export type ToolText = { title: string | null, description: string, 
+/**
+ * JSON, indented, members in order.
+ */
+input_schema: string, output_schema: string | null, hints: ToolHints, };
+
+export type TextReview = { version: string, before: string | null, now: string, findings: Array<FindingView>, };
+
+export type FindingView = { 
+/**
+ * The kind as the API spells it, such as `hidden_characters`.
+ */
+kind: string, 
+/**
+ * One sentence.
+ */
+sentence: string, 
+/**
+ * Where, such as `description`.
+ */
+place: string, 
+/**
+ * What was found, hidden characters made visible, shortened.
+ */
+excerpt: string, };
+
+export type RuleProposal = { id: string, server: string, server_name: string, 
+/**
+ * As written in the file: patterns, or one `*` for `true`.
+ */
+patterns: Array<string>, 
+/**
+ * The tools of now that a yes would cover.
+ */
+tools: Array<string>, };
+
+export type WhoView = { kind: WhoKind, 
+/**
+ * The client's name, else the program's; empty where neither is known.
+ */
+name: string, 
+/**
+ * Of a paired client.
+ */
+client: string | null, program: ProgramView | null, };
+
+export type WhoKind = "owner" | "walk_in" | "client";
+
+export type ProgramView = { name: string, path: string | null, 
+/**
+ * What an interpreter runs.
+ */
+script: string | null, pid: number, };
+
+export type TrustView = { standing: TrustStanding, api_mode: ApiMode, walk_in: WalkInPolicy, 
+/**
+ * Whether what runs needs a look first.
+ */
+review: boolean, 
+/**
+ * All connectors are paused.
+ */
+paused: boolean, 
+/**
+ * While an assistant may be paired.
+ */
+pairing: PairingView | null, 
+/**
+ * Callers that may not ask at present.
+ */
+muted: Array<MutedView>, };
+
+export type TrustStanding = { "state": "opening" } | { "state": "fresh" } | { "state": "verified" } | { "state": "broken", message: string, } | { "state": "unknown", message: string, } | { "state": "this_run" };
+
+export type ApiMode = "open" | "token";
+
+export type WalkInPolicy = "ask" | "allow";
+
+export type PairingView = { 
+/**
+ * Unix milliseconds.
+ */
+open_until: number, 
+/**
+ * The one that asked, whose code is to be typed.
+ */
+request: PairingRequest | null, };
+
+export type PairingRequest = { id: string, 
+/**
+ * What it calls itself.
+ */
+name: string, program: ProgramView | null, 
+/**
+ * Codes that were typed wrong; after three it is over.
+ */
+wrong_codes: number, };
+
+export type ClientView = { id: string, name: string, scopes: Array<Scope>, 
+/**
+ * The connectors it sees; `null` = all.
+ */
+servers: Array<string> | null, asks_itself: boolean, 
+/**
+ * Unix milliseconds, all of these.
+ */
+paired_at: number, expires_at?: number, last_used_at?: number, program: ProgramView | null, };
+
+export type AskerView = { path: string, script: string | null, };
+
+export type MutedView = { who: WhoView, 
+/**
+ * Unix milliseconds; `null` = until the person is back.
+ */
+until?: number, };
+
+export type PausedView = { 
+/**
+ * `null` = everything is paused.
+ */
+by: WhoView | null, };
+
+export type Scope = "read" | "call" | "manage";
 
 export type ConnectionView = { 
 /**
@@ -284,7 +556,11 @@ hints: ToolHints,
 /**
  * False when `disabledTools` hides it.
  */
-enabled: boolean, 
+enabled: boolean, state: ToolState, 
+/**
+ * What the scan found in it.
+ */
+findings: Array<FindingView>, 
 /**
  * True when `autoApprove` covers it.
  */
@@ -322,11 +598,15 @@ tool: string, duration_ms: number, truncated: boolean,
 /**
  * Where the whole result can be read, when it was shortened.
  */
-result_id?: string, };
+result_id?: string, 
+/**
+ * What looks dangerous in the result, a sentence each.
+ */
+warnings: Array<string>, };
 
-export type Code = "bad_request" | "host_not_allowed" | "origin_not_allowed" | "peer_not_owner" | "scope_missing" | "denied" | "approval_timeout" | "unknown_tool" | "unknown_server" | "not_found" | "method_not_allowed" | "needs_review" | "needs_sign_in" | "needs_secret" | "disabled" | "already_exists" | "too_large" | "unsupported_media_type" | "rate_limited" | "internal" | "not_saved" | "upstream_error" | "result_too_large" | "unsafe_authorization_url" | "pkce_not_supported" | "unavailable" | "keychain_unavailable" | "callback_unavailable" | "upstream_timeout";
+export type Code = "bad_request" | "unauthorized" | "host_not_allowed" | "origin_not_allowed" | "peer_not_owner" | "scope_missing" | "denied" | "approval_timeout" | "unknown_tool" | "unknown_server" | "not_found" | "method_not_allowed" | "needs_review" | "tool_changed" | "needs_sign_in" | "needs_secret" | "disabled" | "already_exists" | "too_large" | "unsupported_media_type" | "rate_limited" | "internal" | "not_saved" | "upstream_error" | "result_too_large" | "unsafe_authorization_url" | "pkce_not_supported" | "unavailable" | "keychain_unavailable" | "callback_unavailable" | "upstream_timeout";
 
-export type Action = "enable" | "reconnect" | "edit" | "set_secret" | "sign_in" | "unlock_keychain";
+export type Action = "enable" | "reconnect" | "edit" | "set_secret" | "sign_in" | "unlock_keychain" | "review" | "resume";
 
 export type ApiError = { 
 /**

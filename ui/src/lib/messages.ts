@@ -37,6 +37,8 @@ export const status_retrying = (): string => "Trying again";
 export const status_stopped = (): string => "Stopped trying";
 export const status_needs_sign_in = (): string => "Sign-in needed";
 export const status_needs_secret = (): string => "Key needed";
+export const status_needs_review = (): string => "Needs your look";
+export const status_paused = (): string => "Paused";
 export const status_keychain_unavailable = (): string => "Keychain locked or missing";
 export const status_error = (): string => "Not working";
 export const status_invalid = (): string => "Entry has a mistake";

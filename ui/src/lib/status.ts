@@ -26,6 +26,10 @@ export function statusWords(status: Status): string {
       return m.status_needs_sign_in();
     case "needs_secret":
       return m.status_needs_secret();
+    case "needs_review":
+      return m.status_needs_review();
+    case "paused":
+      return m.status_paused();
     case "keychain_unavailable":
       return m.status_keychain_unavailable();
     case "error":
@@ -42,12 +46,14 @@ export function statusLook(status: Status): Look {
     case "sleeping":
       return { tone: "calm", shape: "ring" };
     case "disabled":
+    case "paused":
       return { tone: "calm", shape: "dash" };
     case "connecting":
       return { tone: "busy", shape: "arc" };
     case "retrying":
     case "needs_sign_in":
     case "needs_secret":
+    case "needs_review":
     case "keychain_unavailable":
       return { tone: "warn", shape: "diamond" };
     case "error":
@@ -92,11 +98,13 @@ export function needsPerson(status: Status): boolean {
   switch (status) {
     case "needs_sign_in":
     case "needs_secret":
+    case "needs_review":
     case "keychain_unavailable":
     case "error":
     case "invalid":
       return true;
     case "disabled":
+    case "paused":
     case "sleeping":
     case "connecting":
     case "connected":
@@ -110,10 +118,12 @@ export function hasOwnPanel(status: Status): boolean {
   switch (status) {
     case "needs_sign_in":
     case "needs_secret":
+    case "needs_review":
     case "keychain_unavailable":
     case "invalid":
       return true;
     case "disabled":
+    case "paused":
     case "sleeping":
     case "connecting":
     case "connected":

@@ -13,7 +13,7 @@ impl Wrong {
         Self(format!("This form cannot be filled in: {why}."))
     }
 
-    pub(super) fn no_form() -> Self {
+    pub(in crate::approval) fn no_form() -> Self {
         Self("This question is about a page and takes no values.".to_owned())
     }
 }

@@ -1,10 +1,6 @@
 use serde_json::json;
 
 use super::*;
-use crate::{
-    ids::ConnectorId,
-    snapshot::{ApprovalState, Question},
-};
 
 fn form(properties: Value) -> Value {
     json!({"message": "Please fill in", "requestedSchema": {"type": "object", "properties": properties}})
@@ -17,19 +13,9 @@ fn page(url: &str) -> Value {
 fn said(properties: Value, required: Value, content: Value) -> Result<(), String> {
     let mut params = form(properties);
     params["requestedSchema"]["required"] = required;
-    let view = ApprovalView {
-        id: "1".into(),
-        state: ApprovalState::Waiting,
-        server: ConnectorId::parse("a").unwrap(),
-        server_name: "A".into(),
-        asked_at: 0,
-        expires_at: 0,
-        question: Question::Elicitation {
-            asks: read(&params).unwrap(),
-        },
-    };
+    let asks = read(&params).unwrap();
     let content = content.as_object().cloned();
-    approved(&view, content).map(|_| ()).map_err(|wrong| wrong.to_string())
+    approved(&asks, content).map(|_| ()).map_err(|wrong| wrong.to_string())
 }
 
 #[test]

@@ -261,7 +261,7 @@ async fn shutting_down_does_not_wait_for_a_taken_port() {
     let options = ServeOptions {
         port: taken.local_addr().unwrap().port(),
         lock,
-        socket_caller: Caller::WalkIn,
+        socket_caller: Caller::walk_in(),
         kin: Kin::new(|_| false),
         limits: Limits::default(),
     };

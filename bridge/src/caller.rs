@@ -1,0 +1,76 @@
+//! Who asks (DESIGN §7.2): a program without a token, a client with one, or the person.
+//!
+//! Owns what is known of a caller while its request runs. Never decides what it may do: the routes and `trust` do.
+
+mod program;
+
+use std::sync::Arc;
+
+pub use self::program::{Program, Visitor};
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub enum Caller {
+    /// No token, over the loopback port; or the local socket while the tray app runs.
+    WalkIn(Visitor),
+    /// A paired client, by its token.
+    Client { pass: Arc<Pass>, visitor: Visitor },
+    /// Our window; headless also the local socket.
+    Owner,
+}
+
+impl Caller {
+    /// A program of which nothing is known.
+    pub fn walk_in() -> Self {
+        Self::WalkIn(Visitor::default())
+    }
+
+    /// The word under which its calls, events and results are filed: `walk-in`, `owner`, or `client:<id>`. All walk-ins
+    /// share one: any of them can make itself look like another.
+    pub fn label(&self) -> &str {
+        match self {
+            Self::WalkIn(_) => "walk-in",
+            Self::Client { pass, .. } => &pass.label,
+            Self::Owner => Self::OWNER,
+        }
+    }
+
+    /// The owner's label.
+    pub const OWNER: &'static str = "owner";
+
+    /// Whether it is the person.
+    pub fn is_owner(&self) -> bool {
+        match self {
+            Self::Owner => true,
+            Self::WalkIn(_) | Self::Client { .. } => false,
+        }
+    }
+}
+
+/// What a token gives its client, as it was when the request came in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pass {
+    /// Of the paired client: lower-case hexadecimal digits.
+    pub id: String,
+    /// The name it was paired under.
+    pub name: String,
+    pub scopes: Vec<Scope>,
+    /// The connectors it sees; `None` = all.
+    pub servers: Option<Vec<String>>,
+    /// The person marked it as doing its own asking.
+    pub asks_itself: bool,
+    /// `client:<id>`
+    pub label: String,
+}
+
+/// What a token is good for. `manage` still waits for the person where a walk-in's wish does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export_to = "bridge.ts")]
+pub enum Scope {
+    Read,
+    Call,
+    Manage,
+}
