@@ -10,7 +10,7 @@ use std::{
 };
 
 use neuron_bridge::{
-    bridge::{BridgeHandle, BridgeOptions, Shell},
+    bridge::{self, BridgeHandle, BridgeOptions},
     home::Home,
     program_log,
     secrets::KeepSecrets,
@@ -117,7 +117,7 @@ async fn start_bridge(home: Home) -> Result<BridgeHandle, String> {
         program: "Neuron Connect",
         own_binary: desktop::own_binary()?,
         port: None,
-        shell: Shell::Tray,
+        shell: bridge::Shell::Tray,
         secrets: KeepSecrets::Keychain,
     };
     BridgeHandle::start(options).await.map_err(|e| e.to_string())
