@@ -289,10 +289,9 @@ fn open_ledger(
         ),
     };
     Ok(Ledger::open(LedgerOptions {
-        // Where the socket's clients own the bridge there is no window.
-        host: match options.socket_caller {
-            Caller::Owner => Host::Headless,
-            Caller::WalkIn => Host::Tray,
+        host: match options.shell {
+            Shell::Headless(_) => Host::Headless,
+            Shell::Tray => Host::Tray,
         },
         store: store.clone(),
         keychain,

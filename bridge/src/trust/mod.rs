@@ -1,9 +1,11 @@
-//! What was approved is a hash of what runs and of what is offered: the launch identity and the fingerprints. And the rows
-//! in which that is kept.
+//! What was approved is a hash of what runs and of what is offered, and what may be called is what the person said:
+//! identity, fingerprints, rules, the decision on a call, and the rows in which all that is kept.
 
+pub mod decision;
 pub mod fingerprint;
 mod identity;
 pub(crate) mod rows;
+pub mod rules;
 
 pub use fingerprint::{Fingerprint, HintsPrint, Unprintable};
 pub(crate) use identity::expand_home;
