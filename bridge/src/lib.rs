@@ -2,6 +2,7 @@
 //!
 //! Start with `bridge`, the one owner of state. `ARCHITECTURE.md` draws the map.
 
+pub mod activity;
 pub mod approval;
 pub mod bridge;
 pub mod builtin;

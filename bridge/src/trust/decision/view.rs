@@ -5,7 +5,6 @@ use std::{
     sync::Arc,
 };
 
-
 use super::{
     Call, Refusal, Subject,
     index::{Patterns, PerKind},
