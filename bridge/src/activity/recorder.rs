@@ -60,7 +60,7 @@ struct Handle(Arc<Queue>);
 
 /// What the two sides share.
 #[derive(Default)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     state: Mutex<State>,
     /// The writing thread waits here.
     wake: Condvar,
@@ -107,7 +107,7 @@ impl Recorder {
     }
 
     /// Without a thread: what is recorded waits.
-    pub(super) fn idle(keep: Keep) -> (Self, Arc<Queue>) {
+    pub(crate) fn idle(keep: Keep) -> (Self, Arc<Queue>) {
         let queue = Arc::new(Queue::default());
         let recorder = Self(Arc::new(Handle(queue.clone())));
         recorder.keep(keep);

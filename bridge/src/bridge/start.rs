@@ -17,6 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::PersonFile};
 use crate::{
+    activity::Recorder,
     approval::Approvals,
     builtin,
     clock::unix_ms,
@@ -25,7 +26,7 @@ use crate::{
         Logs, Tuning, Wakes, World,
         process::{self, Spawner},
     },
-    event::EventLog,
+    event::{Event, EventLog},
     home::{Home, HomeError, LockError},
     http::{self, Limits, ServeOptions},
     ledger::{Host, Ledger, LedgerOptions},
@@ -130,15 +131,7 @@ impl BridgeHandle {
         let port = port(options.port, &settings)?;
         let (api, api_changed) = watch::channel(ApiView::Starting { port });
         let events = Arc::new(EventLog::default());
-        let approvals = Arc::new(Approvals::new(events.clone()));
-        let world = open_world(
-            &options,
-            &home,
-            person_home,
-            tuning(&settings, Tuning::NEVER),
-            approvals.clone(),
-            &api,
-        )?;
+        let world = open_world(&options, &home, person_home, &settings, &events, &api)?;
         let results = Arc::new(ResultStore::open(home.results_folder())?);
         results.prune(SystemTime::now());
 
@@ -168,7 +161,7 @@ impl BridgeHandle {
             commands,
             api: api.clone(),
             results,
-            approvals,
+            approvals: world.approvals.clone(),
             world: world.clone(),
             deep_links: AtomicBool::new(false),
             calls: AtomicU64::new(0),
@@ -232,8 +225,8 @@ fn open_world(
     options: &BridgeOptions,
     home: &Home,
     person_home: PathBuf,
-    tuning: Tuning,
-    approvals: Arc<Approvals>,
+    settings: &Settings,
+    events: &Arc<EventLog>,
     api: &watch::Sender<ApiView>,
 ) -> Result<Arc<World>, StartError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -246,6 +239,11 @@ fn open_world(
         );
     }
     let store = Arc::new(Store::open(home.database())?);
+    let activity = {
+        let events = events.clone();
+        let told = move |newest| events.publish(Event::ActivityRecorded { newest });
+        Recorder::start(store.clone(), settings.activity, told).map_err(StartError::Threads)?
+    };
     let places = Places {
         service: home.keychain_service(),
         home: home.root().to_owned(),
@@ -265,9 +263,10 @@ fn open_world(
         logs: Logs::start(home.clone()).map_err(StartError::Threads)?,
         person_home,
         slots: Arc::new(Semaphore::new(cores)),
-        tuning: ArcSwap::from_pointee(tuning),
+        tuning: ArcSwap::from_pointee(tuning(settings, Tuning::NEVER)),
         wakes: Wakes::start(),
-        approvals,
+        approvals: Arc::new(Approvals::new(events.clone(), activity.clone())),
+        activity,
         changed: Notify::new(),
     }))
 }
