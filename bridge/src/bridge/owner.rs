@@ -73,6 +73,8 @@ impl Owner {
     ) {
         let mut keychain = self.world.keychain.state();
         let mut standing = self.world.ledger.standing();
+        // It may have changed since the first list was made.
+        standing.mark_changed();
         let mut sign_ins = self.world.sign_ins.changes();
         loop {
             let world = self.world.clone();
