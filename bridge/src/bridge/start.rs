@@ -271,30 +271,30 @@ fn open_world(
     }))
 }
 
-/// Where secrets are kept elsewhere, the system's keychain is looked at all the same: it may say that this home belongs to
-/// a tray app.
+/// A bridge without a window looks at the system's keychain wherever secrets are kept, as it may say that this home belongs
+/// to a tray app. Whoever keeps none there hears nothing of that look.
 fn open_ledger(
     options: &BridgeOptions,
     home: &Home,
     store: &Arc<Store>,
     keychain: &Keychain,
 ) -> Result<Arc<Ledger>, KeychainError> {
-    let (kept_in, keychain) = match options.secrets {
-        KeepSecrets::Keychain => (KeptIn::Keychain, keychain.clone()),
-        KeepSecrets::File(_) => (KeptIn::File, Keychain::beside(home.keychain_service(), store.clone())?),
-        KeepSecrets::Memory => (
-            KeptIn::Memory,
+    let (host, keychain) = match options.shell {
+        Shell::Headless(_) => (
+            Host::Headless,
             Keychain::beside(home.keychain_service(), store.clone())?,
         ),
+        Shell::Tray => (Host::Tray, keychain.clone()),
     };
     Ok(Ledger::open(LedgerOptions {
-        host: match options.shell {
-            Shell::Headless(_) => Host::Headless,
-            Shell::Tray => Host::Tray,
-        },
+        host,
         store: store.clone(),
         keychain,
-        kept_in,
+        kept_in: match options.secrets {
+            KeepSecrets::Keychain => KeptIn::Keychain,
+            KeepSecrets::File(_) => KeptIn::File,
+            KeepSecrets::Memory => KeptIn::Memory,
+        },
         key_file: home.trust_key(),
     }))
 }
