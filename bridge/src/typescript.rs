@@ -5,7 +5,10 @@
 pub(crate) fn declarations() -> String {
     use ts_rs::{Config, TS};
 
-    use crate::{caller, catalog, error, settings, snapshot, trust::rules};
+    use crate::{
+        caller, catalog, error, settings, snapshot,
+        trust::{rules, scan},
+    };
 
     let config = Config::default();
     let mut out = String::from("// Generated from the bridge's types by `make types`; never edited by hand.\n");
@@ -100,6 +103,9 @@ pub(crate) fn declarations() -> String {
         snapshot::ToolHints,
         snapshot::RejectedTool,
         snapshot::CallAnswer,
+        scan::Finding,
+        scan::FindingKind,
+        scan::Piece,
         error::Code,
         error::Action,
         error::ApiError,

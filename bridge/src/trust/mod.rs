@@ -6,6 +6,7 @@ pub mod fingerprint;
 mod identity;
 pub(crate) mod rows;
 pub mod rules;
+pub mod scan;
 
 pub use fingerprint::{Fingerprint, HintsPrint, Unprintable};
 pub(crate) use identity::expand_home;
