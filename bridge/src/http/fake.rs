@@ -49,6 +49,7 @@ use crate::{
         Reviews, SecretView, SignInOutcome, Snapshot, Status, ToolHints, ToolState, ToolView, TransportKind, TrustView,
     },
     tools::{Listing, Offer, Tool, ToolList},
+    trust::Fingerprint,
 };
 
 /// Must appear nowhere but with the owner.
@@ -170,6 +171,8 @@ fn offer(connector: &str, tool: &str) -> Offer {
             description: "d".into(),
             input_schema: Map::new(),
             hints: ToolHints::default(),
+            print: Fingerprint::of(&raw),
+            findings: Vec::new(),
             raw,
         }),
         listing: Listing::Listed,
