@@ -8,7 +8,7 @@ pub mod bridge;
 pub mod builtin;
 pub mod caller;
 pub mod catalog;
-mod clock;
+pub mod clock;
 pub mod config;
 pub mod connector;
 pub mod error;
