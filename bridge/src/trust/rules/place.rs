@@ -68,3 +68,6 @@ fn without_parents(path: &Path) -> Option<PathBuf> {
     }
     Some(out)
 }
+
+#[cfg(all(test, unix))]
+mod tests;
