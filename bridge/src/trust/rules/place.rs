@@ -69,5 +69,6 @@ fn without_parents(path: &Path) -> Option<PathBuf> {
     Some(out)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
