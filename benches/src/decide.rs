@@ -102,7 +102,7 @@ fn rule(number: usize, server: &ConnectorId, effect: Effect, pattern: String, to
         server: server.clone(),
         kind: Kind::Tools,
         patterns: vec![pattern],
-        arguments: if number % 2 == 0 {
+        arguments: if number.is_multiple_of(2) {
             Arguments::Any
         } else {
             Arguments::Each {

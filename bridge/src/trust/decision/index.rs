@@ -42,6 +42,8 @@ pub(super) struct Patterns {
     wild: Vec<(Wild, Bucket)>,
 }
 
+type ByText = HashMap<Box<str>, Vec<Arc<Rule>>>;
+
 /// Rules of one pattern.
 #[derive(Debug, Default)]
 struct Bucket {
@@ -49,7 +51,7 @@ struct Bucket {
     /// Those that no single text decides.
     others: Vec<Arc<Rule>>,
     /// Those that need an argument to be a text, under its name and the text: nothing else can be meant by them.
-    by_text: HashMap<Box<str>, HashMap<Box<str>, Vec<Arc<Rule>>>>,
+    by_text: HashMap<Box<str>, ByText>,
 }
 
 impl Patterns {

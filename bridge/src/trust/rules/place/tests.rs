@@ -8,10 +8,6 @@ struct Home {
     home: PathBuf,
 }
 
-#[expect(
-    clippy::unwrap_used,
-    reason = "test code, in an item that the lint does not take for a test"
-)]
 impl Home {
     fn new() -> Self {
         let kept = tempfile::tempdir().unwrap();
