@@ -25,7 +25,8 @@ use crate::{
     event::{Event, EventLog},
     ids::ConnectorId,
     snapshot::{
-        ActivityQuestion, ActivityWhat, AllowedBy, ApprovalState, ApprovalView, Elicitation, PersonAnswer, Question,
+        ActivityCaller, ActivityQuestion, ActivityWhat, AllowedBy, ApprovalState, ApprovalView, Elicitation,
+        PersonAnswer, Question,
     },
 };
 
@@ -298,16 +299,26 @@ impl Drop for Waiting {
 
 /// What became of a question.
 fn entry(view: &ApprovalView, caller: &str, outcome: Outcome) -> Entry {
-    let Question::Elicitation { asks } = &view.question;
+    let asks = match &view.question {
+        Question::Elicitation {
+            asks: Elicitation::Form { .. },
+        } => ActivityQuestion::Form,
+        Question::Elicitation {
+            asks: Elicitation::Url { .. },
+        } => ActivityQuestion::Page,
+        Question::Call { .. } => ActivityQuestion::Call,
+        Question::Manage { .. } => ActivityQuestion::Change,
+    };
     let what = ActivityWhat::Question {
         server: view.server.clone(),
-        asks: match asks {
-            Elicitation::Form { .. } => ActivityQuestion::Form,
-            Elicitation::Url { .. } => ActivityQuestion::Page,
-        },
+        asks,
     };
-    let is_owners = caller == Caller::Owner.label();
-    let who = WhoRecord::from(if is_owners { &Caller::Owner } else { &Caller::WalkIn });
+    let is_owners = caller == Caller::OWNER;
+    let who = WhoRecord::plain(if is_owners {
+        ActivityCaller::Owner
+    } else {
+        ActivityCaller::WalkIn
+    });
     let mut entry = Entry::new(who, what).ended(outcome);
     entry.duration_ms = Some(entry.at.saturating_sub(view.asked_at));
     entry.allowed_by = AllowedBy::Person {

@@ -30,7 +30,8 @@ pub(super) use self::client::{Reply, get, post};
 use super::{
     Limits, ServeOptions,
     api::{Answer, Api},
-    peer::Kin,
+    credential::NoClients,
+    kin::{Kin, Nobody},
     routes,
     server::serve_router,
 };
@@ -523,7 +524,8 @@ impl Running {
             port: 0,
             lock: lock.clone(),
             socket_caller: Caller::Owner,
-            kin: Kin::new(|_| false),
+            kin: Kin::new(Nobody),
+            clients: Arc::new(NoClients),
             limits,
         };
         let task = tokio::spawn(serve_router(router, options, state, shutdown.clone()));

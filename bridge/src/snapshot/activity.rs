@@ -163,6 +163,10 @@ pub enum Arguments {
 pub enum ActivityQuestion {
     Form,
     Page,
+    /// A call that waited.
+    Call,
+    /// Something that a program wanted changed.
+    Change,
 }
 
 /// What the person looked at and answered.

@@ -1,8 +1,12 @@
 use std::time::Instant;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
-use super::{super::fake::*, *};
+use super::{
+    super::{credential::NoClients, fake::*, kin::Nobody},
+    *,
+};
 use crate::home::discover;
 
 /// Reads until the other side ends the connection.
@@ -228,7 +232,8 @@ async fn a_taken_port_is_told_with_its_holder_and_used_as_soon_as_it_is_free() {
         port,
         lock: lock.clone(),
         socket_caller: Caller::Owner,
-        kin: Kin::new(|_| false),
+        kin: Kin::new(Nobody),
+        clients: Arc::new(NoClients),
         limits: Limits::default(),
     };
     let task = tokio::spawn(serve_router(Router::new(), options, state, shutdown.clone()));
@@ -262,7 +267,8 @@ async fn shutting_down_does_not_wait_for_a_taken_port() {
         port: taken.local_addr().unwrap().port(),
         lock,
         socket_caller: Caller::walk_in(),
-        kin: Kin::new(|_| false),
+        kin: Kin::new(Nobody),
+        clients: Arc::new(NoClients),
         limits: Limits::default(),
     };
     let task = tokio::spawn(serve_router(Router::new(), options, state, shutdown.clone()));
