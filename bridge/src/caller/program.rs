@@ -1,7 +1,7 @@
 //! The program behind a process, as a person would name it.
 //!
-//! Owns what counts as one: a file that runs by itself, or an interpreter with what it was told to run. Pure; reads no
-//! process (`process` does) and knows nothing of connections. A process can lie about its arguments, so a program is a
+//! Owns what counts as one: a file that runs by itself, or an interpreter with what it was told to run. Pure, but for a
+//! look whether a script is there; reads no process (`process` does) and knows nothing of connections. A process can lie about its arguments, so a program is a
 //! help for the person and a filter, not a proof.
 
 mod interpreter;

@@ -2,7 +2,7 @@
 //!
 //! One exact question to the system each, one way per system. Draws no conclusion.
 
-use std::net::SocketAddr;
+use std::{collections::HashMap, net::SocketAddr};
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -49,7 +49,7 @@ pub(crate) enum Whose {
 
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 mod known {
-    use super::{Socket, SocketAddr, Whose, system};
+    use super::{HashMap, Socket, SocketAddr, Whose, system};
 
     /// Whether this system tells whose a connection is; asked once, about our own listening socket.
     pub(crate) fn can_tell(listener: SocketAddr) -> bool {
@@ -66,12 +66,17 @@ mod known {
     pub(crate) fn holders(socket: Socket, among: Option<&[u32]>) -> Vec<u32> {
         system::holders(socket, among)
     }
+
+    /// A process of each of these sockets, by the socket's id, in one pass. Blocks for milliseconds.
+    pub(crate) fn processes(sockets: &[Socket]) -> HashMap<u64, u32> {
+        system::processes(sockets)
+    }
 }
 
 /// Not implemented for this system, so a look-up is impossible.
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 mod known {
-    use super::{Socket, SocketAddr, Whose};
+    use super::{HashMap, Socket, SocketAddr, Whose};
 
     pub(crate) fn can_tell(_listener: SocketAddr) -> bool {
         false
@@ -84,6 +89,10 @@ mod known {
     pub(crate) fn holders(_socket: Socket, _among: Option<&[u32]>) -> Vec<u32> {
         Vec::new()
     }
+
+    pub(crate) fn processes(_sockets: &[Socket]) -> HashMap<u64, u32> {
+        HashMap::new()
+    }
 }
 
-pub(crate) use known::{can_tell, holders, whose};
+pub(crate) use known::{can_tell, holders, processes, whose};

@@ -30,7 +30,7 @@ pub(super) use self::client::{Reply, get, post};
 use super::{
     Limits, ServeOptions,
     api::{Answer, Api},
-    credential::NoClients,
+    credential::{Clients, NoClients},
     kin::{Kin, Nobody},
     routes,
     server::serve_router,
@@ -515,6 +515,11 @@ impl Running {
     }
 
     pub(super) async fn start_with(limits: Limits) -> Self {
+        Self::start_for(limits, Arc::new(NoClients)).await
+    }
+
+    /// With these clients.
+    pub(super) async fn start_for(limits: Limits, clients: Arc<dyn Clients>) -> Self {
         let (folder, lock) = home();
         let (api, hangs) = FakeApi::new();
         let shutdown = CancellationToken::new();
@@ -525,7 +530,7 @@ impl Running {
             lock: lock.clone(),
             socket_caller: Caller::Owner,
             kin: Kin::new(Nobody),
-            clients: Arc::new(NoClients),
+            clients,
             limits,
         };
         let task = tokio::spawn(serve_router(router, options, state, shutdown.clone()));

@@ -45,11 +45,8 @@ impl Kin {
     ///
     /// A search that fails leaves the peer what its user id made it: the socket's owner is known by then, and refusing
     /// would shut out every assistant while a connector runs on a system that hides its processes.
-    pub(super) async fn judge(&self, peer: Peer, socket: Option<Socket>, accepted: Instant) -> Peer {
-        let (Peer::Owner, Some(socket)) = (peer, socket) else {
-            return peer;
-        };
-        if !self.family.is_alive() {
+    pub(super) async fn judge(&self, peer: Peer, socket: Socket, accepted: Instant) -> Peer {
+        if peer != Peer::Owner || !self.family.is_alive() {
             return peer;
         }
         let found = match socket.process() {
@@ -169,8 +166,8 @@ mod tests {
         let (ours, times) = family(&[us]);
         let now = Instant::now();
         let both = tokio::join!(
-            ours.judge(Peer::Owner, Some(socket), now),
-            ours.judge(Peer::Owner, Some(socket), now)
+            ours.judge(Peer::Owner, socket, now),
+            ours.judge(Peer::Owner, socket, now)
         );
         assert_eq!(both, (Peer::Connector, Peer::Connector));
         assert_eq!(
@@ -178,7 +175,7 @@ mod tests {
             1,
             "both came in before the list was begun"
         );
-        ours.judge(Peer::Owner, Some(socket), Instant::now()).await;
+        ours.judge(Peer::Owner, socket, Instant::now()).await;
         assert_eq!(
             times.load(Ordering::Relaxed),
             2,
@@ -186,11 +183,11 @@ mod tests {
         );
 
         let (others, _) = family(&[1]);
-        assert_eq!(others.judge(Peer::Owner, Some(socket), now).await, Peer::Owner);
+        assert_eq!(others.judge(Peer::Owner, socket, now).await, Peer::Owner);
         let (none, times) = family(&[]);
-        assert_eq!(none.judge(Peer::Owner, Some(socket), now).await, Peer::Owner);
+        assert_eq!(none.judge(Peer::Owner, socket, now).await, Peer::Owner);
         assert_eq!(times.load(Ordering::Relaxed), 0);
-        assert_eq!(ours.judge(Peer::Stranger, None, now).await, Peer::Stranger);
-        assert_eq!(ours.judge(Peer::Unknown, None, now).await, Peer::Unknown);
+        assert_eq!(ours.judge(Peer::Stranger, socket, now).await, Peer::Stranger);
+        assert_eq!(ours.judge(Peer::Unknown, socket, now).await, Peer::Unknown);
     }
 }

@@ -16,6 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     connection::{self, Lane, Visit},
     credential::{Clients, Credentials},
+    crowd::{Crowd, Seat},
     gate::Door,
     kin::Kin,
     limits::Limits,
@@ -170,6 +171,7 @@ impl House {
     async fn accept_tcp(&self, listener: TcpListener, address: SocketAddr) {
         let lookup = PeerLookup::for_listener(address);
         let places = Places::new(&self.limits);
+        let crowd = Crowd::new(self.limits.connections_of_one);
         loop {
             let accepted = tokio::select! {
                 () = self.closing.cancelled() => return,
@@ -201,7 +203,13 @@ impl House {
             };
             // Without it an answer may wait for the client's acknowledgement of an earlier one.
             let _ = stream.set_nodelay(true);
-            self.welcome(stream, visit, socket, place);
+            let arrival = socket.map(|socket| Arrival {
+                socket,
+                seat: crowd.enter(socket),
+                accepted: Instant::now(),
+                places: places.clone(),
+            });
+            self.welcome(stream, visit, arrival, place);
         }
     }
 
@@ -244,21 +252,31 @@ impl House {
         }
     }
 
-    /// `socket` is the other end where it is not known yet whether a connector's program holds it.
-    fn welcome<S>(&self, stream: S, mut visit: Visit, socket: Option<Socket>, place: OwnedSemaphorePermit)
+    fn welcome<S>(&self, stream: S, mut visit: Visit, arrival: Option<Arrival>, mut place: OwnedSemaphorePermit)
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     {
-        let accepted = Instant::now();
         let (kin, router, limits) = (self.kin.clone(), self.router.clone(), self.limits);
         let (closing, cut) = (self.closing.clone(), self.cut.clone());
         let client = async move {
-            visit.peer = kin.judge(visit.peer, socket, accepted).await;
+            let mut seat = None;
+            if let Some(arrival) = arrival {
+                visit.peer = kin.judge(visit.peer, arrival.socket, arrival.accepted).await;
+                if arrival.seat.is_one_too_many().await {
+                    let Some(reserved) = arrival.places.reserved() else {
+                        return;
+                    };
+                    place = reserved;
+                    visit.lane = Lane::CallbackOnly;
+                } else {
+                    seat = Some(arrival.seat);
+                }
+            }
             connection::run(stream, visit, router, limits, closing).await;
+            drop((place, seat));
         };
         self.clients.spawn(async move {
             cut.run_until_cancelled(client).await;
-            drop(place);
         });
     }
 
@@ -274,7 +292,16 @@ impl House {
     }
 }
 
-/// How many more connections on the loopback port there may be.
+/// A connection on the loopback port about whose process nothing is known yet.
+struct Arrival {
+    socket: Socket,
+    seat: Seat,
+    accepted: Instant,
+    places: Places,
+}
+
+/// How many more connections on the loopback port there may be. Clones share them.
+#[derive(Clone)]
 struct Places {
     whole: Arc<Semaphore>,
     callback: Arc<Semaphore>,
@@ -292,14 +319,22 @@ impl Places {
 
     /// A place for a connection of this peer, if one is left.
     fn take(&self, peer: Peer) -> Option<(OwnedSemaphorePermit, Lane)> {
-        let place = |from: &Arc<Semaphore>| from.clone().try_acquire_owned().ok();
         match peer {
             Peer::Stranger => place(&self.strangers).map(|place| (place, Lane::Whole)),
             Peer::Owner | Peer::Connector | Peer::Unknown => place(&self.whole)
                 .map(|place| (place, Lane::Whole))
-                .or_else(|| place(&self.callback).map(|place| (place, Lane::CallbackOnly))),
+                .or_else(|| self.reserved().map(|place| (place, Lane::CallbackOnly))),
         }
     }
+
+    /// A place on which only a sign-in may come back.
+    fn reserved(&self) -> Option<OwnedSemaphorePermit> {
+        place(&self.callback)
+    }
+}
+
+fn place(from: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    from.clone().try_acquire_owned().ok()
 }
 
 #[cfg(unix)]

@@ -26,12 +26,12 @@ impl Drop for Connected {
     }
 }
 
-/// Starts a program on a listener of its own, whose port replaces `PORT` in the arguments, and takes its connection.
+/// Starts a program on a listener of its own, whose port replaces `{port}` in the arguments and is in `PORT`, and takes its connection.
 fn connected(program: &str, args: &[&str], cwd: &Path) -> Connected {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let local = listener.local_addr().unwrap();
     let mut child = Command::new(program)
-        .args(args.iter().map(|arg| arg.replace("PORT", &local.port().to_string())))
+        .args(args.iter().map(|arg| arg.replace("{port}", &local.port().to_string())))
         .env("PORT", local.port().to_string())
         .current_dir(cwd)
         .stdin(Stdio::piped())
@@ -68,7 +68,7 @@ async fn real_programs_are_found_with_their_script() {
     let home = folder.path();
     std::fs::write(home.join("agent.py"), PYTHON).unwrap();
     std::fs::write(home.join("agent.cjs"), NODE).unwrap();
-    let bash = "exec 3<>/dev/tcp/127.0.0.1/PORT; read line";
+    let bash = "exec 3<>/dev/tcp/127.0.0.1/$PORT; read line";
     std::fs::write(home.join("agent.sh"), "exec 3<>/dev/tcp/127.0.0.1/$PORT; read line").unwrap();
     let file = |name: &str| Some(Script::File(home.join(name)));
     let python = python();
@@ -82,7 +82,7 @@ async fn real_programs_are_found_with_their_script() {
         ("node", &["-e", NODE], Some(Script::Inline)),
         ("bash", &["agent.sh"], file("agent.sh")),
         ("bash", &["-c", bash], Some(Script::Inline)),
-        ("curl", &["--silent", "http://127.0.0.1:PORT/"], None),
+        ("curl", &["--silent", "http://127.0.0.1:{port}/"], None),
     ] {
         let client = connected(program, args, home);
         assert_eq!(client.cell.known(), None, "nothing is looked for before somebody asks");
@@ -105,7 +105,7 @@ async fn a_program_that_is_gone_is_unknown_also_when_its_id_was_given_away() {
     let folder = tempfile::tempdir().unwrap();
     let mut client = connected(
         "bash",
-        &["-c", "exec 3<>/dev/tcp/127.0.0.1/PORT; read line"],
+        &["-c", "exec 3<>/dev/tcp/127.0.0.1/$PORT; read line"],
         folder.path(),
     );
     client.child.kill().unwrap();
@@ -126,7 +126,7 @@ async fn a_program_that_is_gone_is_unknown_also_when_its_id_was_given_away() {
 #[tokio::test]
 async fn a_connection_that_several_processes_hold_is_that_of_the_one_that_made_it() {
     let folder = tempfile::tempdir().unwrap();
-    let script = "exec 3<>/dev/tcp/127.0.0.1/PORT; sleep 1000 & echo >&3; read line; kill $!";
+    let script = "exec 3<>/dev/tcp/127.0.0.1/$PORT; sleep 1000 & echo >&3; read line; kill $!";
     let mut client = connected("bash", &["-c", script], folder.path());
     client.server.read_exact(&mut [0]).unwrap();
     let found = client.cell.get().await.unwrap();

@@ -84,7 +84,8 @@ impl Kind {
             Self::Shell => shell(args),
             Self::Java => java(args),
             Self::Plain => match args.first() {
-                Some(first) if !first.starts_with(['-', '/']) || Path::new(first).is_file() => file(first),
+                // Two strokes begin an option of Windows' script hosts.
+                Some(first) if !first.starts_with('-') && !first.starts_with("//") => file(first),
                 Some(_) => Told::Unclear,
                 None => Told::Inline,
             },

@@ -1,6 +1,12 @@
 //! The kernel's own table for the user, `/proc/<pid>/fd` for the processes.
 
-use std::{fs, net::IpAddr, net::SocketAddr, os::unix::fs::MetadataExt as _, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    net::{IpAddr, SocketAddr},
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+};
 
 use rustix::io::Errno;
 
@@ -52,6 +58,25 @@ pub(super) fn holders(socket: Socket, among: Option<&[u32]>) -> Vec<u32> {
         Some(among) => among.iter().copied().filter(holds).collect(),
         None => our_processes().filter(holds).collect(),
     }
+}
+
+pub(super) fn processes(sockets: &[Socket]) -> HashMap<u64, u32> {
+    let wanted: HashSet<u64> = sockets.iter().map(|socket| socket.id).collect();
+    let mut found = HashMap::new();
+    for pid in our_processes() {
+        let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let inodes = files.filter_map(|file| {
+            let target = fs::read_link(file.path()).ok()?;
+            target
+                .to_str()?
+                .strip_prefix("socket:[")?
+                .strip_suffix(']')?
+                .parse()
+                .ok()
+        });
+        found.extend(inodes.filter(|inode| wanted.contains(inode)).map(|inode| (inode, pid)));
+    }
+    found
 }
 
 fn holds(files: &Path, target: &str) -> bool {

@@ -2,6 +2,7 @@
 //! That takes milliseconds, but there is no shorter way.
 
 use std::{
+    collections::HashMap,
     ffi::{c_int, c_void},
     mem::size_of,
     net::{IpAddr, SocketAddr},
@@ -49,6 +50,14 @@ pub(super) fn whose(peer: SocketAddr, local: SocketAddr) -> Whose {
         }),
         None => Whose::Others,
     }
+}
+
+/// Known from the look-up of the user.
+pub(super) fn processes(sockets: &[Socket]) -> HashMap<u64, u32> {
+    sockets
+        .iter()
+        .filter_map(|socket| Some((socket.id, socket.process()?)))
+        .collect()
 }
 
 pub(super) fn holders(socket: Socket, among: Option<&[u32]>) -> Vec<u32> {

@@ -1,6 +1,7 @@
 //! The table of connections with their processes, and the users of those.
 
 use std::{
+    collections::HashMap,
     ffi::c_void,
     net::{Ipv4Addr, SocketAddr, SocketAddrV4},
     ptr,
@@ -39,6 +40,14 @@ pub(super) fn whose(peer: SocketAddr, local: SocketAddr) -> Whose {
         }),
         Some(_) | None => Whose::Others,
     }
+}
+
+/// Known from the look-up of the user.
+pub(super) fn processes(sockets: &[Socket]) -> HashMap<u64, u32> {
+    sockets
+        .iter()
+        .filter_map(|socket| Some((socket.id, socket.process()?)))
+        .collect()
 }
 
 pub(super) fn holders(socket: Socket, among: Option<&[u32]>) -> Vec<u32> {
