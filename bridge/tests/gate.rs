@@ -1,6 +1,8 @@
 //! Who is let in at all, on every route there is, over real sockets and by real programs. The routes come from the
 //! library itself, so that none is forgotten.
 
+#![expect(clippy::unwrap_used, reason = "a test and its harness report by panicking")]
+
 use std::{
     collections::BTreeMap,
     fs,

@@ -176,5 +176,6 @@ fn parent_of(pid: u32, facts: &Facts) -> Option<Program> {
     (still && parent.started <= facts.started).then(|| Program::from_facts(facts.parent, &parent))
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;

@@ -24,8 +24,13 @@ pub trait Family: Send + Sync {
 #[derive(Clone)]
 pub struct Kin {
     family: Arc<dyn Family>,
-    /// The latest list, and when it was begun.
-    latest: Arc<Mutex<Option<(Instant, Arc<[u32]>)>>>,
+    latest: Arc<Mutex<Option<List>>>,
+}
+
+/// All members, as they were some time after `begun`.
+struct List {
+    begun: Instant,
+    members: Arc<[u32]>,
 }
 
 impl Kin {
@@ -74,16 +79,16 @@ impl Kin {
     /// A list that was begun after that moment. Connections that come in together share one.
     async fn members(&self, after: Instant) -> Result<Arc<[u32]>, tokio::task::JoinError> {
         let mut latest = self.latest.lock().await;
-        if let Some((begun, members)) = &*latest
-            && *begun >= after
+        if let Some(list) = &*latest
+            && list.begun >= after
         {
-            return Ok(members.clone());
+            return Ok(list.members.clone());
         }
         let begun = Instant::now();
         let family = self.family.clone();
         let members: Arc<[u32]> = tokio::task::spawn_blocking(move || family.members()).await?.into();
-        *latest = Some((begun, members.clone()));
-        Ok(members)
+        let list = latest.insert(List { begun, members });
+        Ok(list.members.clone())
     }
 }
 
