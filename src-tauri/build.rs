@@ -30,6 +30,10 @@ const COMMANDS: &[&str] = &[
     "answer_approval",
     "extend_approval",
     "open_approval_url",
+    "activity",
+    "activity_days",
+    "export_activity",
+    "watch_activity",
     "settings",
     "set_theme",
 ];

@@ -1,5 +1,6 @@
 //! What the window may ask: one function each, one call on the bridge each. The window is the owner.
 
+mod activity;
 mod approvals;
 mod secrets;
 mod sign_in;
@@ -70,6 +71,10 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         approvals::answer_approval,
         approvals::extend_approval,
         approvals::open_approval_url,
+        activity::activity,
+        activity::activity_days,
+        activity::export_activity,
+        activity::watch_activity,
         settings,
         set_theme,
     ]

@@ -570,11 +570,11 @@ text?: string,
 /**
  * Unix milliseconds, itself included.
  */
-from: number, 
+from?: number, 
 /**
  * Unix milliseconds, itself not included.
  */
-to: number, };
+to?: number, };
 
 export type ActivityKind = "call" | "read" | "prompt" | "question" | "sign_in" | "sign_out" | "review" | "change" | "lost";
 
