@@ -49,6 +49,8 @@ test("who did it is named as closely as it is known", () => {
 
 test("how it ended says why, and who did not allow it", () => {
   expect(outcomeWords(entry(1))).toBe("Went well");
+  expect(outcomeWords(entry(1, { allowed_by: { by: "person", answer: "once" } }))).toBe("allowed once by you");
+  expect(outcomeWords(entry(1, { what: { kind: "lost", entries: 2 } }))).toBeNull();
   expect(outcomeWords(entry(1, { outcome: "failed", code: "tool_error" }))).toBe("Failed: the tool reported an error");
   expect(outcomeWords(entry(1, { outcome: "failed", code: "not_saved" }))).toBe("Failed: not saved");
   expect(outcomeWords(entry(1, { outcome: "denied", code: "tool_changed" }))).toBe("Not allowed: the tool changed");

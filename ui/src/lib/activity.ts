@@ -132,14 +132,18 @@ export function whoWords({ kind, client_name, program_name, pid }: ActivityWho):
   }
 }
 
-/** "Failed: the tool reported an error". */
-export function outcomeWords({ outcome, code, allowed_by }: ActivityEntry): string {
-  const words = ended(outcome);
-  const why =
-    outcome === "denied" && allowed_by.by !== "nobody" && allowed_by.by !== "owner"
-      ? allowedWords(allowed_by)
-      : codeWords(code);
-  return why === null ? words : `${words}: ${why}`;
+/**
+ * "Failed: the tool reported an error"; of what went well, who let it. Null where there was nothing that could have gone
+ * otherwise.
+ */
+export function outcomeWords({ outcome, code, allowed_by, what }: ActivityEntry): string | null {
+  const isDecided = allowed_by.by !== "nobody" && allowed_by.by !== "owner";
+  if (outcome === "ok") {
+    if (what.kind === "change" || what.kind === "lost") return null;
+    return isDecided && what.kind !== "question" ? allowedWords(allowed_by) : ended(outcome);
+  }
+  const why = outcome === "denied" && isDecided ? allowedWords(allowed_by) : codeWords(code);
+  return why === null ? ended(outcome) : `${ended(outcome)}: ${why}`;
 }
 
 export function ended(outcome: ActivityOutcome): string {
