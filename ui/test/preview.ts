@@ -10,10 +10,12 @@ import type { Theme } from "../src/lib/rpc";
 import { setWorld, type World } from "./rpc-fixture";
 import {
   answer,
+  asking,
   connector,
   entry,
   everyStatus,
   fileTools,
+  form,
   now,
   ordinary,
   page,
@@ -185,9 +187,8 @@ const signIns: Record<string, () => World> = {
   },
   "question-long"() {
     const made = world(ordinary, common);
-    const asked = question("q1", { server_name: long });
-    asked.question.asks.message = `${long} \u202e<b>bold</b> ${long}\n`.repeat(12);
-    made.snapshot.approvals = [asked];
+    const message = `${long} \u202e<b>bold</b> ${long}\n`.repeat(12);
+    made.snapshot.approvals = [asking("q1", { ...form, message }, { server_name: long })];
     return made;
   },
 };

@@ -4,6 +4,7 @@ import type {
   ApprovalView,
   CallAnswer,
   ConnectorView,
+  Elicitation,
   SignInStage,
   SignInView,
   Status,
@@ -47,6 +48,8 @@ export function tool(id: string, name: string, input_schema: JsonValue, over: Pa
     input_schema,
     hints: { read_only: null, destructive: null, idempotent: null, open_world: null },
     enabled: true,
+    state: "approved",
+    findings: [],
     auto_approved: false,
     ...over,
   };
@@ -61,6 +64,7 @@ export function answer(over: Partial<CallAnswer> = {}): CallAnswer {
     tool: "write_file",
     duration_ms: 3,
     truncated: false,
+    warnings: [],
     ...over,
   };
 }
@@ -75,6 +79,17 @@ export function world(connectors: ConnectorView[], over: Partial<World> = {}): W
       keychain: { kept_in: "keychain", state: "unused" },
       sign_ins: [],
       approvals: [],
+      missed: [],
+      reviews: { launches: [], tools: [], proposals: [] },
+      trust: {
+        standing: { state: "verified" },
+        api_mode: "open",
+        walk_in: "ask",
+        review: true,
+        paused: false,
+        pairing: null,
+        muted: [],
+      },
     },
     tools: {},
     entries: {},
@@ -114,6 +129,21 @@ export const waitingStage: SignInStage & { stage: "waiting" } = {
   expires_at: now + 600_000,
 };
 
+export const form: Elicitation & { mode: "form" } = {
+  mode: "form",
+  message: "Which of the two tables do you mean?",
+  schema: {
+    type: "object",
+    properties: {
+      table: { type: "string", title: "Table", enum: ["users", "users_old"], enumNames: ["Users", "Old users"] },
+      limit: { type: "integer", title: "At most", description: "Rows to read." },
+      archived: { type: "boolean", title: "With archived rows" },
+    },
+    required: ["table"],
+  },
+  defaults: { table: "users_old", limit: 20 },
+};
+
 export function question(id: string, over: Partial<ApprovalView> = {}): ApprovalView {
   return {
     id,
@@ -122,31 +152,18 @@ export function question(id: string, over: Partial<ApprovalView> = {}): Approval
     server_name: "Postgres (staging)",
     asked_at: now,
     expires_at: now + 50_000,
-    question: {
-      kind: "elicitation",
-      asks: {
-        mode: "form",
-        message: "Which of the two tables do you mean?",
-        schema: {
-          type: "object",
-          properties: {
-            table: { type: "string", title: "Table", enum: ["users", "users_old"], enumNames: ["Users", "Old users"] },
-            limit: { type: "integer", title: "At most", description: "Rows to read." },
-            archived: { type: "boolean", title: "With archived rows" },
-          },
-          required: ["table"],
-        },
-        defaults: { table: "users_old", limit: 20 },
-      },
-    },
+    question: { kind: "elicitation", asks: form },
     ...over,
   };
 }
 
+export function asking(id: string, asks: Elicitation, over: Partial<ApprovalView> = {}): ApprovalView {
+  return question(id, { question: { kind: "elicitation", asks }, ...over });
+}
+
 export function page(id: string, url: string, host: string, warning?: string): ApprovalView {
   const message = "Confirm the access on our page.";
-  const asks = { mode: "url" as const, message, url, host, ...(warning === undefined ? {} : { warning }) };
-  return question(id, { question: { kind: "elicitation", asks } });
+  return asking(id, { mode: "url", message, url, host, ...(warning === undefined ? {} : { warning }) });
 }
 
 const minute = 60_000;
@@ -226,6 +243,9 @@ export const everyStatus: Status[] = [
   "retrying",
   "needs_sign_in",
   "needs_secret",
+  "needs_review",
+  "paused",
+  "keychain_unavailable",
   "error",
   "invalid",
 ];

@@ -53,6 +53,8 @@ export const action_see_why = (): string => "See why";
 export const action_sign_in = (): string => "Sign in";
 export const action_enter_key = (): string => "Enter key";
 export const action_go_on = (): string => "Go on";
+export const action_review = (): string => "Look at it";
+export const action_resume = (): string => "Undo";
 export const action_on = (p: { action: string | number; name: string | number }): string => `${p.action}: ${p.name}`;
 export const toggle_connector = (p: { name: string | number }): string => `Use ${p.name}`;
 export const toggle_tool = (p: { name: string | number }): string => `Offer ${p.name} to assistants`;
