@@ -6,7 +6,7 @@ use neuron_bridge::{
     ids::{ConnectorId, ToolName},
     trust::{
         decision::{
-            Askers, Call, ConnectorFacts, ConnectorStanding, Subject, ToolStanding, View, ViewParts, WalkInPolicy,
+            Askers, Call, ConnectorFacts, ConnectorStanding, Subject, ToolStanding, View, ViewParts,
             decision,
         },
         fingerprint::Fingerprint,

@@ -2,14 +2,21 @@
 import type {
   ActivityEntry,
   ApprovalView,
+  ArgumentView,
   CallAnswer,
+  CallQuestion,
+  ChangeQuestion,
   ConnectorView,
   Elicitation,
+  LaunchReview,
+  LaunchShown,
   SignInStage,
   SignInView,
   Status,
   ToolView,
+  WhoView,
 } from "../src/lib/bridge";
+import type { Rule, RuleDraft, RuleView } from "../src/lib/rule";
 import type { World } from "./rpc-fixture";
 
 export const now = Date.now();
@@ -104,6 +111,11 @@ export function world(connectors: ConnectorView[], over: Partial<World> = {}): W
     answer: () => answer(),
     signIn: null,
     pasted: { server: null, outcome: "invalid_state", message: "No sign-in waits for this answer." },
+    draft: ruleDraft,
+    rules: [],
+    clients: [],
+    askers: [],
+    versions: { package: "weather-mcp", latest: "1.4.2", problem: null },
     refusal: null,
     ...over,
   };
@@ -128,6 +140,130 @@ export const waitingStage: SignInStage & { stage: "waiting" } = {
   scopes: ["read", "write"],
   expires_at: now + 600_000,
 };
+
+export const claude: WhoView = {
+  kind: "client",
+  name: "Claude Code",
+  client: "Claude Code",
+  program: { name: "claude", path: "/home/ada/.local/bin/claude", script: null, pid: 4242 },
+};
+
+export const script: WhoView = {
+  kind: "walk_in",
+  name: "python3",
+  client: null,
+  program: { name: "python3", path: "/usr/bin/python3.11", script: "/home/ada/bots/helper.py", pid: 911 },
+};
+
+export function argument(name: string, value: string, over: Partial<ArgumentView> = {}): ArgumentView {
+  return { name, value, is_text: true, size: [...value].length, known: true, ...over };
+}
+
+/** A question about a call of the built-in files. */
+export function call(id: string, over: Partial<CallQuestion> = {}, about: Partial<ApprovalView> = {}): ApprovalView {
+  return question(id, {
+    server: "files",
+    server_name: "Files",
+    expires_at: now + 102_000,
+    question: {
+      kind: "call",
+      call: {
+        who: claude,
+        subject: {
+          subject: "tool",
+          tool: "write_file",
+          exposed_name: "mcp__files__write_file",
+          title: "Write file",
+          description: "Create a text file, or replace all of an existing one's content.",
+          hints: { read_only: false, destructive: true, idempotent: true, open_world: false },
+        },
+        place: "neuron-connectd",
+        is_local: true,
+        arguments: [
+          argument("path", "notes/today.md"),
+          argument("content", "# Today\n- call the bank about the invoice"),
+        ],
+        same: 0,
+        ...over,
+      },
+    },
+    ...about,
+  });
+}
+
+export function manage(id: string, change: ChangeQuestion, over: Partial<ApprovalView> = {}): ApprovalView {
+  return question(id, {
+    server: "weather",
+    server_name: "Weather",
+    expires_at: now + 102_000,
+    question: { kind: "manage", who: script, change },
+    ...over,
+  });
+}
+
+export const ran: LaunchShown & { kind: "run" } = {
+  kind: "run",
+  command_line: ["npx", "-y", "weather-mcp", "--units", "metric"],
+  program: "/usr/bin/npx",
+  cwd: null,
+  env_file: null,
+  env: [
+    { name: "PATH", template: "${env:PATH}", from_environment: [["PATH", "/usr/bin:/bin"]], secrets: [] },
+    { name: "WEATHER_KEY", template: "${secret:WEATHER_KEY}", from_environment: [], secrets: ["WEATHER_KEY"] },
+    { name: "UNITS", template: "metric", from_environment: [], secrets: [] },
+  ],
+};
+
+export const contacted: LaunchShown & { kind: "contact" } = {
+  kind: "contact",
+  url: "https://mcp.notion.com/mcp",
+  host: "mcp.notion.com",
+  headers: [{ name: "X-Team", template: "${secret:TEAM_KEY}", from_environment: [], secrets: ["TEAM_KEY"] }],
+  auth: null,
+  sign_in: [],
+};
+
+export function launch(server: string, over: Partial<LaunchReview> = {}): LaunchReview {
+  return {
+    id: `launch-${server}`,
+    server,
+    server_name: server,
+    why: { why: "new" },
+    came_from: { from: "file" },
+    now: ran,
+    before: null,
+    stands_out: [
+      { what: "unpinned", package: "weather-mcp" },
+      { what: "downloads", runner: "npx" },
+    ],
+    ...over,
+  };
+}
+
+export const ruleDraft: RuleDraft = {
+  effect: "allow",
+  server: "files",
+  kind: "tools",
+  patterns: ["write_file"],
+  arguments: {
+    which: "each",
+    conditions: { path: { is: "equals", value: "notes/today.md" }, content: { is: "any" } },
+  },
+  caller: { who: "client", client: "c1" },
+  lasts: "kept",
+  note: "",
+};
+
+export function rule(id: string, over: Partial<Rule> = {}, view: Partial<RuleView> = {}): RuleView {
+  return {
+    rule: { ...ruleDraft, id, bound: [], origin: "person", made_at: now - 86_400_000, ...over },
+    server_name: "Files",
+    sentence: 'Claude Code may use write_file of Files, if "path" is "notes/today.md".',
+    used: 0,
+    sleeps: null,
+    ...view,
+  };
+}
 
 export const form: Elicitation & { mode: "form" } = {
   mode: "form",

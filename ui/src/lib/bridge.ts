@@ -464,7 +464,11 @@ paired_at: number, expires_at?: number, last_used_at?: number, program: ProgramV
 
 export type AskerView = { path: string, script: string | null, };
 
-export type MutedView = { who: WhoView, 
+export type MutedView = { 
+/**
+ * Names this caller, to let it ask again.
+ */
+id: string, who: WhoView, 
 /**
  * Unix milliseconds; `null` = until the person is back.
  */

@@ -43,6 +43,10 @@ export function connectorHref(id: string, tab?: Tab, tool?: string): string {
     .join("/");
 }
 
+export function reviewHref(id: string): string {
+  return `#/review/${encodeURIComponent(id)}`;
+}
+
 class Router {
   route = $state.raw<Route>(parseRoute(location.hash));
 
