@@ -1,4 +1,4 @@
-/** How a card with a question takes its answers: none before it could be read, none twice, none too late. */
+/** How a card takes its answers: none before it could be read, none twice, none too late. */
 import type { ApprovalView } from "./bridge";
 import { failureOf } from "./failure";
 import { wakeMs } from "./question";
@@ -8,21 +8,23 @@ export class Answering {
   #awake = $state(false);
   #busy = $state(false);
   failure = $state<string | null>(null);
-  readonly #approval: () => ApprovalView;
+  readonly #approval: () => ApprovalView | null;
 
-  constructor(approval: () => ApprovalView) {
+  /** `approval` is the question with a time for its answer, where there is one. */
+  constructor(approval: () => ApprovalView | null = () => null) {
     this.#approval = approval;
   }
 
   get isOver(): boolean {
-    return store.now >= this.#approval().expires_at;
+    const approval = this.#approval();
+    return approval !== null && store.now >= approval.expires_at;
   }
 
   get asleep(): boolean {
     return !this.#awake || this.#busy || this.isOver;
   }
 
-  /** From now on it has to be read anew. For an effect that sees where the card is; returns the stop. */
+  /** From now on it has to be read anew. For an effect that sees what is shown and where; returns the stop. */
   sleep(): () => void {
     this.#awake = false;
     const timer = setTimeout(() => (this.#awake = true), wakeMs);

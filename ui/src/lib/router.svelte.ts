@@ -9,6 +9,8 @@ export type Route =
   | { screen: "detail"; id: string; tab: Tab; tool: string | null }
   | { screen: "approvals" }
   | { screen: "activity" }
+  /** `id` is the connector whose review is wanted. */
+  | { screen: "review"; id: string | null }
   | { screen: "settings" };
 
 /** Unknown addresses lead to the list. */
@@ -24,6 +26,8 @@ export function parseRoute(hash: string): Route {
       return { screen: "approvals" };
     case "activity":
       return { screen: "activity" };
+    case "review":
+      return { screen: "review", id: rest[0] || null };
     case "settings":
       return { screen: "settings" };
     case "connectors": {

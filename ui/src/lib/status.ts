@@ -119,11 +119,11 @@ export function hasOwnPanel(status: Status): boolean {
     case "needs_sign_in":
     case "needs_secret":
     case "needs_review":
+    case "paused":
     case "keychain_unavailable":
     case "invalid":
       return true;
     case "disabled":
-    case "paused":
     case "sleeping":
     case "connecting":
     case "connected":
