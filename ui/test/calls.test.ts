@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
-import type { ChangeQuestion } from "../src/lib/bridge";
+import type { ChangeQuestion, RuleDraft } from "../src/lib/bridge";
 import { changeWords } from "../src/lib/change";
 import { wakeMs } from "../src/lib/question";
-import { draftText, wishesOf, type RuleDraft } from "../src/lib/rule";
+import { draftText, wishesOf } from "../src/lib/rule";
 import { pieces } from "../src/lib/visible";
 import { calls, publish, type World } from "./rpc-fixture";
 import { button, focused, frame, open, query, settle, text } from "./window";

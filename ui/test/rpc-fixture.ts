@@ -11,6 +11,7 @@ import type {
   ConnectorView,
   Paste,
   Reviews,
+  RuleDraft,
   SecretView,
   SignInView,
   Snapshot,
@@ -18,7 +19,7 @@ import type {
   TrustView,
 } from "../src/lib/bridge";
 import type { Opening, PackageVersions, PastedSignIn, Rpc, SignInAsk, Theme } from "../src/lib/rpc";
-import type { RuleDraft, RuleView } from "../src/lib/rule";
+import type { RuleView } from "../src/lib/rule";
 
 export type World = {
   snapshot: Snapshot;

@@ -11,6 +11,8 @@ import type {
   FindingView,
   LaunchReview,
   LaunchShown,
+  Rule,
+  RuleDraft,
   SignInStage,
   SignInView,
   Status,
@@ -21,7 +23,7 @@ import type {
   ToolView,
   WhoView,
 } from "../src/lib/bridge";
-import type { Rule, RuleDraft, RuleView } from "../src/lib/rule";
+import type { RuleView } from "../src/lib/rule";
 import type { World } from "./rpc-fixture";
 
 export const now = Date.now();

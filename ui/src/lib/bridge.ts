@@ -884,7 +884,7 @@ export type AddingChoice = { "choice": "look_up" } | { "choice": "nothing" } | {
 
 export type FileValue = { "value": "all" } | { "value": "pattern", pattern: string, };
 
-export type RuleProposal = { server: string, value: FileValue, 
+export type FileProposal = { server: string, value: FileValue, 
 /**
  * What it would allow: clean tools of now that no rule for everybody covers yet. Never empty.
  */

@@ -17,12 +17,13 @@ import type {
   LogPage,
   Paste,
   RedirectKind,
+  RuleDraft,
   Scope,
   SignInOutcome,
   Snapshot,
   WalkInPolicy,
 } from "./bridge";
-import type { RuleDraft, RuleView } from "./rule";
+import type { RuleView } from "./rule";
 
 export type Theme = "system" | "light" | "dark";
 

@@ -1,42 +1,8 @@
 /** Rules as a person makes them: which conditions an argument offers, and the rule in one sentence. Pure. */
-import type { ArgumentView } from "./bridge";
+import type { ArgumentCondition, ArgumentView, Rule, RuleDraft } from "./bridge";
 import { withMember } from "./json-text";
 import * as m from "./messages";
 import { plain } from "./plain";
-
-export type ProgramId = { path: string; script?: string };
-
-export type RuleCaller = { who: "anyone" } | { who: "program"; program: ProgramId } | { who: "client"; client: string };
-
-export type Condition =
-  | { is: "any" }
-  | { is: "equals"; value: JsonValue }
-  | { is: "one_of"; values: JsonValue[] }
-  | { is: "url"; origin: string; path: string[] }
-  | { is: "inside"; folder: string };
-
-/** With `any` also arguments that the tool does not declare are covered; with `each` only the named ones. */
-export type Arguments = { which: "any" } | { which: "each"; conditions: Record<string, Condition> };
-
-export type RuleDraft = {
-  effect: "allow" | "deny";
-  server: string;
-  kind: "tools" | "resources" | "prompts";
-  patterns: string[];
-  arguments: Arguments;
-  caller: RuleCaller;
-  /** Unix milliseconds. */
-  expires_at?: number;
-  lasts: "this_run" | "kept";
-  note: string;
-};
-
-export type Rule = RuleDraft & {
-  id: string;
-  bound: { tool: string; fingerprint: string }[];
-  origin: "person" | "choice" | "file";
-  made_at: number;
-};
 
 export type RuleView = {
   rule: Rule;
@@ -83,7 +49,11 @@ export function wishesOf(draft: RuleDraft, given: readonly ArgumentView[], isLoc
   });
 }
 
-function offersOf(argument: ArgumentView | undefined, condition: Condition | undefined, isLocal: boolean): Wish[] {
+function offersOf(
+  argument: ArgumentView | undefined,
+  condition: ArgumentCondition | undefined,
+  isLocal: boolean,
+): Wish[] {
   const offers: Wish[] = [{ is: "any" }];
   if (argument) offers.push({ is: "equals", json: jsonOf(argument) });
   else if (condition?.is === "equals") offers.push({ is: "equals", json: JSON.stringify(condition.value) });
@@ -172,7 +142,7 @@ function jsonOf({ value, is_text }: ArgumentView): string {
   return is_text ? JSON.stringify(value) : value;
 }
 
-function shownOf(condition: Condition | undefined): string | null {
+function shownOf(condition: ArgumentCondition | undefined): string | null {
   switch (condition?.is) {
     case "equals":
       return typeof condition.value === "string" ? condition.value : JSON.stringify(condition.value);
