@@ -6,6 +6,7 @@ import type {
   CallAnswer,
   CallQuestion,
   ChangeQuestion,
+  ClientView,
   ConnectorView,
   Elicitation,
   FindingView,
@@ -308,6 +309,20 @@ export function toolsReview(server: string, over: Partial<ToolsReview> = {}): To
       toolReview("list_schemas", { now: toolText({ description: "List the schemas of a database." }) }),
     ],
     instructions: null,
+    ...over,
+  };
+}
+
+export function client(id: string, over: Partial<ClientView> = {}): ClientView {
+  return {
+    id,
+    name: "Claude Code",
+    scopes: ["read", "call"],
+    servers: null,
+    asks_itself: false,
+    paired_at: now - 3 * 86_400_000,
+    last_used_at: now - 120_000,
+    program: claude.program,
     ...over,
   };
 }

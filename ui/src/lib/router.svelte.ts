@@ -11,6 +11,7 @@ export type Route =
   | { screen: "activity" }
   /** `id` is the connector whose review is wanted. */
   | { screen: "review"; id: string | null }
+  | { screen: "assistants" }
   | { screen: "settings" };
 
 /** Unknown addresses lead to the list. */
@@ -28,6 +29,8 @@ export function parseRoute(hash: string): Route {
       return { screen: "activity" };
     case "review":
       return { screen: "review", id: rest[0] || null };
+    case "assistants":
+      return { screen: "assistants" };
     case "settings":
       return { screen: "settings" };
     case "connectors": {
