@@ -162,6 +162,19 @@ test("words of others are text, wherever they stand", async () => {
   expect(document.querySelectorAll("main img, main script, main [style]")).toHaveLength(0);
 });
 
+test("a name without an end cannot push away what is asked", async () => {
+  const name = "x".repeat(500);
+  await open(waiting(call("q1", { who: { ...claude, name } }, { server_name: name })), place);
+  expect(card().querySelector("h2")?.textContent).toBe(`${"x".repeat(60)}… wants to create or replace a file`);
+  expect(words()).toContain("on this computer");
+});
+
+test("on another screen one line says what is asked", async () => {
+  await open(waiting(call("q1")), "#/assistants");
+  expect(text()).toContain("Claude Code wants to create or replace a file");
+  expect(document.querySelectorAll("[data-guided=question]")).toHaveLength(0);
+});
+
 test("identical ones are allowed together only by a choice of its own", async () => {
   await open(waiting(call("q1", { same: 2 })), place);
   await settle(wakeMs);

@@ -1,4 +1,7 @@
-/** Mounts the window over a fixture, chosen by `?world=` and `?theme=`, for looking at it in a browser. */
+/**
+ * Mounts the window over a fixture, chosen by `?world=` and `?theme=`, for looking at it in a browser. `?press=` names a
+ * button to press once it is awake.
+ */
 import "./freeze";
 import "../src/tokens.css";
 import "../src/base.css";
@@ -7,6 +10,7 @@ import { mount } from "svelte";
 import App from "../src/App.svelte";
 import type { ApprovalView, ConnectorView, KeychainState, SignInStage, SignInView, StandsOut } from "../src/lib/bridge";
 import type { Theme } from "../src/lib/rpc";
+import { wakeMs } from "../src/lib/question";
 import { store } from "../src/lib/store.svelte";
 import { setWorld, type World } from "./rpc-fixture";
 import {
@@ -45,7 +49,7 @@ const dot =
 const long = "averyveryveryveryverylongnamewithoutanybreakthatgoesonandonandonandonandonandon";
 
 const common: Partial<World> = {
-  tools: { files: fileTools, filesystem: [tool("filesystem", "list_allowed_directories", { type: "object" })] },
+  tools: { files: fileTools, filesystem: fileTools },
   entries: {
     files:
       '{\n  // the one folder\n  "transport": "stdio",\n  "command": "neuron-connectd",\n  "args": ["files", "~/neuron-connectd-sandbox"],\n}',
@@ -646,3 +650,10 @@ setWorld({
 if (asked.has("rtl")) document.documentElement.dir = "rtl";
 const target = document.getElementById("app");
 if (target) mount(App, { target });
+
+const press = asked.get("press");
+if (press !== null) {
+  setTimeout(() => {
+    [...document.querySelectorAll("button")].find((one) => one.textContent?.trim() === press)?.click();
+  }, 2 * wakeMs);
+}

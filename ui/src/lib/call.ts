@@ -1,8 +1,7 @@
 /** A call that waits for a yes, in one sentence. Pure. */
 import type { ArgumentView, CallQuestion, ConnectorView } from "./bridge";
 import * as m from "./messages";
-import { plain } from "./plain";
-import { whoWords } from "./who";
+import { nameWords, whoWords } from "./who";
 
 /** What the sentence cannot hold: what it is done to; null where nothing stands for it. */
 export type Headline = { title: string; object: string | null };
@@ -33,12 +32,12 @@ export function headline(call: CallQuestion, isFiles: boolean): Headline {
     case "tool": {
       const known = isFiles ? fileVerb(call.subject.tool, who, call.arguments) : null;
       if (known) return known;
-      return { title: m.wants_use({ who, tool: plain(call.subject.title ?? call.subject.tool) }), object: null };
+      return { title: m.wants_use({ who, tool: nameWords(call.subject.title ?? call.subject.tool) }), object: null };
     }
     case "resource":
       return { title: m.wants_resource({ who }), object: call.subject.uri };
     case "prompt":
-      return { title: m.wants_prompt({ who, name: plain(call.subject.name) }), object: null };
+      return { title: m.wants_prompt({ who, name: nameWords(call.subject.name) }), object: null };
   }
 }
 

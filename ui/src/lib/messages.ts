@@ -421,7 +421,7 @@ export const activity_chart_day = (): string => "Day";
 export const activity_chart_calls = (): string => "Uses";
 export const activity_chart_failures = (): string => "Not well";
 export const approvals_title = (): string => "Approvals";
-export const approvals_text = (): string => "What an assistant wants to do with your connectors and no rule covers waits here for you, and so do questions of connectors.";
+export const approvals_text = (): string => "What assistants want to do with your connectors, and what connectors ask you. Nothing happens before you answer.";
 export const approvals_none = (): string => "Nothing waits for you.";
 export const approvals_count = (p: { count: number }): string => plural(p.count, { one: `${p.count} waits`, other: `${p.count} wait` });
 export const approvals_more = (p: { count: number }): string => plural(p.count, { one: `${p.count} more waits`, other: `${p.count} more wait` });
@@ -588,7 +588,7 @@ export const change_forget_secret = (p: { who: string | number; name: string | n
 export const change_sign_in = (p: { who: string | number; name: string | number }): string => `${p.who} wants you to sign in to ${p.name}`;
 export const change_sign_in_text = (): string => "A yes opens your browser. You sign in there; the program that asks gets nothing to see of it.";
 export const change_sign_out = (p: { who: string | number; name: string | number }): string => `${p.who} wants to sign you out of ${p.name}`;
-export const calls_itself = (): string => "as it calls itself";
+export const calls_itself = (): string => "the name is the one it gives itself";
 export const add_and_run = (): string => "Add and allow to run";
 export const add_and_contact = (): string => "Add and allow to connect";
 export const add_not = (): string => "Don’t add";

@@ -2,7 +2,7 @@
 import type { ArgumentCondition, ArgumentView, Rule, RuleDraft } from "./bridge";
 import { withMember } from "./json-text";
 import * as m from "./messages";
-import { plain } from "./plain";
+import { plain, shortened } from "./plain";
 
 export type RuleView = {
   rule: Rule;
@@ -16,6 +16,9 @@ export type RuleView = {
   /** Why it decides nothing at present. */
   sleeps: "review" | "changed" | "expired" | null;
 };
+
+/** In a sentence a value takes at most this many characters. */
+const longestValue = 80;
 
 /** What a person may choose of one argument. */
 export type Wish =
@@ -123,19 +126,14 @@ function wishWords({ name: raw, chosen }: ArgumentWish): string | null {
     case "any":
       return null;
     case "equals":
-      return m.rule_equals({ name, value: shortened(plain(chosen.json)) });
+      return m.rule_equals({ name, value: shortened(plain(chosen.json), longestValue) });
     case "one_of":
-      return m.rule_one_of({ name, values: shortened(plain(chosen.json.slice(1, -1))) });
+      return m.rule_one_of({ name, values: shortened(plain(chosen.json.slice(1, -1)), longestValue) });
     case "url":
       return m.rule_url({ name, address: plain(chosen.address) });
     case "inside":
       return m.rule_inside({ name, folder: plain(chosen.folder) });
   }
-}
-
-function shortened(text: string): string {
-  const most = 80;
-  return [...text].length > most ? `${[...text].slice(0, most).join("")}…` : text;
 }
 
 function jsonOf({ value, is_text }: ArgumentView): string {

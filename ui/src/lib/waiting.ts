@@ -3,8 +3,7 @@ import type { ApprovalView, ConnectorView, WhoView } from "./bridge";
 import { headline, isBuiltInFiles, type Headline } from "./call";
 import { changeWords } from "./change";
 import * as m from "./messages";
-import { plain } from "./plain";
-import { callerKey, whoWords } from "./who";
+import { callerKey, nameWords, whoWords } from "./who";
 
 /** `who` is null of a question that stands alone. */
 export type Group = { key: string; who: WhoView | null; approvals: ApprovalView[] };
@@ -24,7 +23,7 @@ export function groupsOf(waiting: readonly ApprovalView[]): Group[] {
 
 export function titleOf(approval: ApprovalView, connector: ConnectorView | undefined): Headline {
   const { question } = approval;
-  const name = plain(approval.server_name);
+  const name = nameWords(approval.server_name);
   switch (question.kind) {
     case "elicitation":
       return { title: m.asks_line({ name }), object: null };

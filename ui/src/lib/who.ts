@@ -1,11 +1,19 @@
 /** Whoever asks, in words. Their names are their own: text, never markup. */
 import type { ToolHints, WhoView } from "./bridge";
 import * as m from "./messages";
-import { plain } from "./plain";
+import { plain, shortened } from "./plain";
+
+/** In a sentence a name takes at most this many characters; the whole one stands below it. */
+const longestName = 60;
 
 /** As the beginning of a sentence. */
 export function whoWords({ name }: WhoView): string {
-  return plain(name).trim() || m.who_unknown();
+  return nameWords(name).trim() || m.who_unknown();
+}
+
+/** A connector's or tool's name inside a sentence. */
+export function nameWords(name: string): string {
+  return shortened(plain(name), longestName);
 }
 
 /** The same for two questions of the same caller, whichever of its processes asks. */
