@@ -232,7 +232,7 @@ test("“Always allow…” shows the rule before it is made, for this caller an
   expect(text()).not.toContain("Every program that you run");
   button("Always allow").click();
   await settle();
-  expect(calls[0]).toBe("draft_rule q1");
+  expect(calls.slice(0, 2)).toEqual(["draft_rule q1", "extend_approval q1"]);
   expect(made()).toMatchObject({
     arguments: { which: "each", conditions: { path: { is: "any" }, content: { is: "any" } } },
     caller: { who: "client", client: "c1" },
@@ -256,6 +256,25 @@ test("any program is meant only if that is chosen, and then it is warned of", as
   button("Always allow").click();
   await settle();
   expect(made()).toMatchObject({ caller: { who: "anyone" } });
+});
+
+test("a rule about reading says so, and names no arguments", async () => {
+  const subject = { subject: "resource" as const, uri: "file:///notes/today.md" };
+  const made_ = waiting(call("q1", { subject, arguments: [] }));
+  made_.draft = { ...ruleDraft, kind: "resources", patterns: [subject.uri], arguments: { which: "any" } };
+  await open(made_, place);
+  await settle(wakeMs);
+  expect(words()).toContain("Claude Code wants to read something");
+  expect(words()).toContain(subject.uri);
+  button("Always allow…").click();
+  await settle();
+  expect(query("dialog .result").textContent).toBe(
+    "Claude Code may read file:///notes/today.md of Files without asking.",
+  );
+  expect(query("dialog").textContent).not.toContain("arguments");
+  button("Always allow").click();
+  await settle();
+  expect(made()).toMatchObject({ kind: "resources", arguments: { which: "any" } });
 });
 
 test("a folder is offered of a local path alone, an address of a web address alone, and both are said", () => {

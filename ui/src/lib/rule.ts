@@ -106,18 +106,29 @@ export function draftText(draft: RuleDraft, wishes: readonly ArgumentWish[] | "a
 /** Such as "Claude Code may use write_file of Files without asking, if “path” is in the folder /home/ada/notes." */
 export function ruleSentence(parts: {
   who: string;
-  effect: "allow" | "deny";
+  effect: RuleDraft["effect"];
+  kind: RuleDraft["kind"];
   what: string;
   connector: string;
   wishes: readonly ArgumentWish[] | "any";
   until: string | null;
 }): string {
-  const { who, effect, what, connector, wishes, until } = parts;
+  const { effect, kind, wishes, until } = parts;
   const said = wishes === "any" ? [] : wishes.map(wishWords).filter((words) => words !== null);
-  const start = effect === "allow" ? m.rule_may({ who, what, connector }) : m.rule_may_not({ who, what, connector });
+  const start = startWords(effect, kind)(parts);
   const how = said.length > 0 ? m.rule_if({ conditions: said.join(m.rule_and()) }) : "";
   const free = effect === "allow" && said.length === 0 && (wishes === "any" || wishes.length > 0);
   return `${start}${how}${free ? m.rule_whatever() : ""}${until === null ? "" : m.rule_until({ until })}.`;
+}
+
+function startWords(effect: RuleDraft["effect"], kind: RuleDraft["kind"]): typeof m.rule_may {
+  switch (kind) {
+    case "tools":
+    case "prompts":
+      return effect === "allow" ? m.rule_may : m.rule_may_not;
+    case "resources":
+      return effect === "allow" ? m.rule_may_read : m.rule_may_not_read;
+  }
 }
 
 function wishWords({ name: raw, chosen }: ArgumentWish): string | null {
