@@ -8,25 +8,13 @@ import "../src/base.css";
 import { mount } from "svelte";
 
 import App from "../src/App.svelte";
-import type { ApprovalView, ConnectorView, KeychainState, SignInStage, SignInView, StandsOut } from "../src/lib/bridge";
+import type { ConnectorView, KeychainState, SignInStage, SignInView } from "../src/lib/bridge";
 import type { Theme } from "../src/lib/rpc";
+import { trustWorlds } from "./preview-trust";
 import { wakeMs } from "../src/lib/question";
-import { store } from "../src/lib/store.svelte";
 import { setWorld, type World } from "./rpc-fixture";
 import {
   answer,
-  argument,
-  call,
-  claude,
-  client,
-  contacted,
-  launch,
-  manage,
-  ran,
-  rule,
-  script,
-  toolReview,
-  toolsReview,
   asking,
   connector,
   entry,
@@ -543,7 +531,7 @@ const callsAndReviews: Record<string, () => World> = {
 
 const worlds: Record<string, () => World> = {
   ...signIns,
-  ...callsAndReviews,
+  ...trustWorlds(common, long),
   ordinary: () => world(ordinary, common),
   empty: () => world([], common),
   states: () =>
