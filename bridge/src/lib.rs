@@ -15,6 +15,7 @@ pub mod event;
 pub mod home;
 pub mod http;
 pub mod ids;
+pub mod ledger;
 pub mod oauth;
 pub mod program_log;
 mod reach;

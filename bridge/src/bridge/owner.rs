@@ -69,6 +69,7 @@ impl Owner {
         mut api: watch::Receiver<ApiView>,
     ) {
         let mut keychain = self.world.keychain.state();
+        let mut standing = self.world.ledger.standing();
         let mut sign_ins = self.world.sign_ins.changes();
         loop {
             let world = self.world.clone();
@@ -104,6 +105,7 @@ impl Owner {
                 () = world.approvals.changed.notified() => self.publish(),
                 Ok(()) = api.changed() => self.publish(),
                 Ok(()) = keychain.changed() => self.publish(),
+                Ok(()) = standing.changed() => self.publish(),
                 Ok(()) = sign_ins.changed() => self.publish(),
                 over = sign_in::over(&world) => {
                     self.publish();
@@ -278,6 +280,7 @@ impl Owner {
             .file
             .notices()
             .iter()
+            .chain(&self.world.ledger.notice())
             .chain(&self.notices)
             .chain(&self.settings_notices)
             .chain(&self.config.notices)
@@ -417,6 +420,7 @@ impl Owner {
             tracing::warn!("some connectors did not stop in time; their processes are killed");
         }
         self.world.kill_all();
+        self.world.ledger.counted().await;
         let world = self.world.clone();
         // What the upstreams said last is still on its way to their logs.
         if let Err(error) = tokio::task::spawn_blocking(move || world.logs.flush()).await {

@@ -56,9 +56,11 @@ impl BridgeHandle {
         Ok(())
     }
 
-    /// From now on secrets are kept in memory, until this program ends: the person's explicit choice. What the keychain
-    /// holds stays there.
+    /// From now on secrets, and decisions whose key the keychain does not give, are kept in memory, until this program ends:
+    /// the person's explicit choice. What the keychain holds stays there.
     pub async fn keep_until_quit(&self) -> KeychainView {
+        // First: no key of rows that stay may go where it is forgotten.
+        self.inner.world.ledger.keep_until_quit();
         self.inner.world.keychain.keep_until_quit();
         self.keychain_view().await
     }

@@ -28,6 +28,7 @@ use crate::{
     event::EventLog,
     home::{Home, HomeError, LockError},
     http::{self, Limits, ServeOptions},
+    ledger::{Host, Ledger, LedgerOptions},
     oauth::{SignInOptions, SignIns},
     secrets::{KeepSecrets, Keychain, KeychainError, Places},
     settings::{Retry, Settings},
@@ -254,6 +255,7 @@ fn open_world(
     let keychain = Keychain::start(options.secrets.clone(), places)?;
     Ok(Arc::new(World {
         sign_ins: sign_ins(api, keychain.clone()),
+        ledger: open_ledger(options, home, &store, &keychain)?,
         keychain,
         home: home.clone(),
         programs: OnceCell::new(),
@@ -267,6 +269,35 @@ fn open_world(
         wakes: Wakes::start(),
         approvals,
         changed: Notify::new(),
+    }))
+}
+
+/// Where secrets are kept elsewhere, the system's keychain is looked at all the same: it may say that this home belongs to
+/// a tray app.
+fn open_ledger(
+    options: &BridgeOptions,
+    home: &Home,
+    store: &Arc<Store>,
+    keychain: &Keychain,
+) -> Result<Arc<Ledger>, KeychainError> {
+    let (kept_in, keychain) = match options.secrets {
+        KeepSecrets::Keychain => (KeptIn::Keychain, keychain.clone()),
+        KeepSecrets::File(_) => (KeptIn::File, Keychain::beside(home.keychain_service(), store.clone())?),
+        KeepSecrets::Memory => (
+            KeptIn::Memory,
+            Keychain::beside(home.keychain_service(), store.clone())?,
+        ),
+    };
+    Ok(Ledger::open(LedgerOptions {
+        // Where the socket's clients own the bridge there is no window.
+        host: match options.socket_caller {
+            Caller::Owner => Host::Headless,
+            Caller::WalkIn => Host::Tray,
+        },
+        store: store.clone(),
+        keychain,
+        kept_in,
+        key_file: home.trust_key(),
     }))
 }
 

@@ -36,6 +36,7 @@ use crate::{
     config::{self, Launch, Lookup, StdioLaunch},
     home::Home,
     ids::ConnectorId,
+    ledger::Ledger,
     oauth::SignIns,
     secrets::{self, Binding, Keychain, Redactor},
     store::{SnapshotKey, Store, StoredSnapshot},
@@ -81,6 +82,8 @@ pub struct World {
     pub tuning: ArcSwap<Tuning>,
     pub wakes: Wakes,
     pub keychain: Keychain,
+    /// What the person decided.
+    pub ledger: Arc<Ledger>,
     /// Where upstreams' questions wait for the person.
     pub approvals: Arc<Approvals>,
     pub sign_ins: Arc<SignIns>,

@@ -84,6 +84,19 @@ impl Chores {
         }
     }
 
+    /// Of a keychain that is looked at beside the one that secrets are kept in: it never has any.
+    pub(super) fn none(store: Arc<Store>) -> Self {
+        Self {
+            store,
+            state: Mutex::new(State {
+                lasting: Lasting::No,
+                waiting: HashMap::new(),
+                noted: HashSet::new(),
+            }),
+            access_goes: Mutex::default(),
+        }
+    }
+
     pub(super) fn forgetful_from_now_on(&self) {
         let mut state = self.lock();
         state.lasting = Lasting::No;

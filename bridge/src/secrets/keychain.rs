@@ -128,17 +128,7 @@ impl Keychain {
             store,
         } = places;
         match keep {
-            KeepSecrets::Keychain => Self::with(KeptIn::Keychain, store, TIMES, |weak| {
-                let poked = weak.clone();
-                let watching = Watching::new(Arc::new(move || match poked.upgrade() {
-                    Some(inner) => {
-                        inner.check_soon();
-                        Alive::Yes
-                    }
-                    None => Alive::No,
-                }));
-                Box::new(move || Box::new(System::new(service.clone(), watching.clone())))
-            }),
+            KeepSecrets::Keychain => Self::with(KeptIn::Keychain, store, TIMES, |weak| system(weak, service)),
             KeepSecrets::File(key) => {
                 let vault = FileVault::open(file, key, &home)?;
                 Self::with(KeptIn::File, store, TIMES, |_| {
@@ -147,6 +137,17 @@ impl Keychain {
             }
             KeepSecrets::Memory => Self::with(KeptIn::Memory, store, TIMES, |_| memory()),
         }
+    }
+
+    /// The system's keychain, to be looked at beside the one that secrets are kept in. Nothing of connectors may be asked of
+    /// it.
+    ///
+    /// # Errors
+    /// [`KeychainError::Threads`]
+    pub fn beside(service: String, store: Arc<Store>) -> Result<Self, KeychainError> {
+        Self::with_chores(KeptIn::Keychain, Chores::none(store), TIMES, |weak| {
+            system(weak, service)
+        })
     }
 
     fn with(
@@ -159,6 +160,15 @@ impl Keychain {
             KeptIn::Keychain | KeptIn::File => Lasting::Yes,
             KeptIn::Memory => Lasting::No,
         };
+        Self::with_chores(kept_in, Chores::new(store, lasting), times, make)
+    }
+
+    fn with_chores(
+        kept_in: KeptIn,
+        chores: Chores,
+        times: Times,
+        make: impl FnOnce(&Weak<Inner>) -> MakeVault,
+    ) -> Result<Self, KeychainError> {
         let mut failed = None;
         let inner = Arc::new_cyclic(|weak: &Weak<Inner>| {
             let back = weak.clone();
@@ -172,7 +182,7 @@ impl Keychain {
             failed = error;
             Inner {
                 workers,
-                chores: Chores::new(store, lasting),
+                chores,
                 view: watch::channel(KeychainView::unused(kept_in)).0,
                 hung_at: Mutex::default(),
                 check_queued: AtomicBool::new(false),
@@ -200,6 +210,19 @@ impl Keychain {
         self.ask(Abandoned::Skipped, move |inner, vault| {
             inner.settle(vault, &account)?;
             parts::get(vault, &account.to_string())
+        })
+        .await
+    }
+
+    /// Whether the account has a value, also one that is locked.
+    ///
+    /// # Errors
+    /// [`KeychainFault`] where that cannot be told.
+    pub async fn holds(&self, account: &Account) -> Result<bool, KeychainFault> {
+        let account = account.clone();
+        self.ask(Abandoned::Skipped, move |inner, vault| {
+            inner.settle(vault, &account)?;
+            vault.holds(&account.to_string())
         })
         .await
     }
@@ -514,6 +537,18 @@ impl Inner {
     fn hung_at(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
         self.hung_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn system(inner: &Weak<Inner>, service: String) -> MakeVault {
+    let poked = inner.clone();
+    let watching = Watching::new(Arc::new(move || match poked.upgrade() {
+        Some(inner) => {
+            inner.check_soon();
+            Alive::Yes
+        }
+        None => Alive::No,
+    }));
+    Box::new(move || Box::new(System::new(service.clone(), watching.clone())))
 }
 
 fn memory() -> MakeVault {

@@ -101,6 +101,14 @@ impl Vault for System {
         }
     }
 
+    fn holds(&mut self, account: &str) -> Result<bool, KeychainFault> {
+        self.watching.ensure();
+        match self.desk.holds(&self.service, account)? {
+            Some(holds) => Ok(holds),
+            None => Ok(self.get(account)?.is_some()),
+        }
+    }
+
     fn set(&mut self, account: &str, value: &SecretString) -> Result<(), KeychainFault> {
         self.watching.ensure();
         self.desk.may_write(&self.service, account)?;

@@ -19,6 +19,14 @@ pub(super) trait Vault: Send {
     /// [`KeychainFault`], which says nothing about the value.
     fn get(&mut self, account: &str) -> Result<Option<SecretString>, KeychainFault>;
 
+    /// Whether there is a value, also one that is locked, where that can be told without asking the person.
+    ///
+    /// # Errors
+    /// [`KeychainFault`] where it cannot be told.
+    fn holds(&mut self, account: &str) -> Result<bool, KeychainFault> {
+        Ok(self.get(account)?.is_some())
+    }
+
     /// Keeps a value, in place of an earlier one.
     ///
     /// # Errors

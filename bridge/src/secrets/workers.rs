@@ -271,6 +271,10 @@ impl Vault for Leased<'_> {
         self.vault()?.get(account)
     }
 
+    fn holds(&mut self, account: &str) -> Result<bool, KeychainFault> {
+        self.vault()?.holds(account)
+    }
+
     fn set(&mut self, account: &str, value: &SecretString) -> Result<(), KeychainFault> {
         self.vault()?.set(account, value)
     }

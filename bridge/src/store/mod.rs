@@ -1,4 +1,4 @@
-//! What outlives the process besides the person's file: snapshots in SQLite, large results as files.
+//! What outlives the process besides the person's file: snapshots and the trust rows in SQLite, large results as files.
 //!
 //! Everything here blocks on the disk: call it from `spawn_blocking`. It never decides what is trusted or listed, and
 //! holds no secret.
@@ -7,6 +7,7 @@ mod private;
 mod results;
 mod secrets;
 mod snapshots;
+mod trust;
 
 use std::{
     path::{Path, PathBuf},
@@ -24,7 +25,12 @@ pub use snapshots::{SnapshotKey, StoredSnapshot};
 /// Marks the file as ours ("NeuC"), so that another program's database is never taken over.
 const APPLICATION_ID: i32 = 0x4e65_7543;
 /// Each step brings the schema from its position to the next; `user_version` counts the steps taken.
-const STEPS: &[&str] = &[snapshots::SCHEMA, snapshots::WITH_OFFERS, secrets::SCHEMA];
+const STEPS: &[&str] = &[
+    snapshots::SCHEMA,
+    snapshots::WITH_OFFERS,
+    secrets::SCHEMA,
+    trust::SCHEMA,
+];
 /// Only our own bridge writes here; whoever holds the file longer than this is a backup or a person's tool.
 const BUSY: Duration = Duration::from_secs(2);
 

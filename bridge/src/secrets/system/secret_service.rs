@@ -58,6 +58,17 @@ impl Desk {
         })
     }
 
+    /// Whether there is such a value, open or locked; always known here, if at all.
+    pub(super) fn holds(&mut self, service: &str, account: &str) -> Result<Option<bool>, KeychainFault> {
+        self.ask(|bus| match search(bus, service, account)? {
+            Found::Open | Found::Locked => Ok(Ok(Some(true))),
+            Found::Nothing => Ok(match default_collection(bus)? {
+                DefaultCollection::Locked(_) => Err(KeychainFault::Locked),
+                DefaultCollection::Open | DefaultCollection::Missing => Ok(Some(false)),
+            }),
+        })
+    }
+
     pub(super) fn may_write(&mut self, service: &str, account: &str) -> Result<(), KeychainFault> {
         self.ask(|bus| match search(bus, service, account)? {
             Found::Open => Ok(Ok(())),
