@@ -12,9 +12,11 @@ mod owner;
 mod person_file;
 mod publish;
 mod results;
+mod reviews;
 mod secrets;
 mod sign_in;
 mod start;
+mod versions;
 
 use std::{
     collections::HashMap,
@@ -32,6 +34,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
 pub use self::sign_in::SignInAsk;
 pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
+pub use self::versions::PackageVersion;
 use self::{owner::Command, person_file::Edit, publish::Row};
 pub use crate::{approval::ApprovalAnswer, caller::Caller};
 use crate::{

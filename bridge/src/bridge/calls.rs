@@ -11,7 +11,7 @@ use super::{
     results,
 };
 use crate::{
-    connector::{Door, Step, Tell, Whose},
+    connector::{Door, Step, Tell, Whose, unavailable},
     error::{ApiError, Code},
     event::Event,
     ids::{ExposedName, ToolName},
@@ -105,6 +105,9 @@ fn find(inner: &Inner, name: &str) -> Result<Target, ApiError> {
     let shown = door.shared.name();
     if !door.shared.entry().enabled {
         return Err(ApiError::turned_off(&shown));
+    }
+    if let Some(cause) = door.shared.view().machine.withheld() {
+        return Err(unavailable(&shown, cause));
     }
     if hidden {
         return Err(ApiError::new(

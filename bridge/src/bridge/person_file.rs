@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     builtin,
-    config::{self, AutoApprove, Config, ConfigFile, Content, EntryKind, FileError, edit},
+    config::{self, AutoApprove, Config, ConfigFile, Content, EntryKind, FileError, Launch, edit},
     error::{ApiError, Code},
     ids::{ConnectorId, ToolName},
     snapshot::{Notice, NoticeLevel},
@@ -21,6 +21,10 @@ pub(crate) enum Edit {
     Replace(ConnectorId, Map<String, Value>),
     Enabled(ConnectorId, bool),
     ToolEnabled(ConnectorId, ToolName, bool),
+    /// All patterns of hidden tools.
+    DisabledTools(ConnectorId, Vec<String>),
+    /// The whole command line after the command; the entry's own command, where it held them, is left with its first word.
+    Args(ConnectorId, Vec<String>),
     AutoApprove(ConnectorId, AutoApprove),
     Remove(ConnectorId),
 }
@@ -214,6 +218,27 @@ fn edited(text: &str, present: &Config, change: &Edit) -> Result<String, ApiErro
                 Some(list) => edit::set_member(text, id.as_str(), "disabledTools", &list).map_err(failed),
                 None => Ok(text.to_owned()),
             }
+        }
+        Edit::DisabledTools(id, patterns) => {
+            must_exist(id)?;
+            edit::set_member(text, id.as_str(), "disabledTools", &Value::from(patterns.clone())).map_err(failed)
+        }
+        Edit::Args(id, args) => {
+            must_exist(id)?;
+            let entry = present.entries.iter().find(|entry| entry.key == id.as_str());
+            let command = match entry.map(|entry| &entry.kind) {
+                Some(EntryKind::Valid(entry)) => match &entry.launch {
+                    Launch::Stdio(stdio) => stdio.command.clone(),
+                    Launch::Http(_) => return Err(ApiError::bad_request(format!("{id} runs no program."))),
+                },
+                Some(EntryKind::Invalid(_)) | None => {
+                    return Err(ApiError::bad_request(format!(
+                        "The entry of {id} in connectors.json must be mended first."
+                    )));
+                }
+            };
+            let text = edit::set_member(text, id.as_str(), "command", &Value::from(command)).map_err(failed)?;
+            edit::set_member(&text, id.as_str(), "args", &Value::from(args.clone())).map_err(failed)
         }
         Edit::AutoApprove(id, value) => {
             must_exist(id)?;

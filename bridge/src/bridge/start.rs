@@ -15,14 +15,14 @@ use indexmap::IndexMap;
 use tokio::sync::{Notify, OnceCell, Semaphore, mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::PersonFile};
+use super::{BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::PersonFile, reviews::ReviewList};
 use crate::{
     approval::Approvals,
     builtin,
     clock::unix_ms,
     config::{Config, ConfigFile, MAX_CALL_MS, WatchError, Watcher},
     connector::{
-        Logs, Tuning, Wakes, World,
+        Admission, Logs, Tuning, Wakes, World,
         process::{self, Spawner},
     },
     event::EventLog,
@@ -188,13 +188,15 @@ impl BridgeHandle {
             list_key: None,
             leaving: HashMap::new(),
             forgets: None,
+            reviews: ReviewList::default(),
             stopping: TaskTracker::new(),
             http_stop: CancellationToken::new(),
             http: TaskTracker::new(),
             _watcher: watcher,
         };
+        owner.begin_review(options.shell).await;
         owner.apply(first).await;
-        owner.publish();
+        owner.refresh().await;
         let handle = Self { inner };
         let spawner = owner.world.spawner.clone();
         let kin = http::Kin::new(move |pid| spawner.is_kin(pid));
@@ -253,9 +255,11 @@ fn open_world(
         store: store.clone(),
     };
     let keychain = Keychain::start(options.secrets.clone(), places)?;
+    let ledger = open_ledger(options, home, &store, &keychain)?;
     Ok(Arc::new(World {
         sign_ins: sign_ins(api, keychain.clone()),
-        ledger: open_ledger(options, home, &store, &keychain)?,
+        admission: Arc::new(Admission::new(ledger.clone(), person_home.clone())),
+        ledger,
         keychain,
         home: home.clone(),
         programs: OnceCell::new(),
@@ -289,10 +293,9 @@ fn open_ledger(
         ),
     };
     Ok(Ledger::open(LedgerOptions {
-        // Where the socket's clients own the bridge there is no window.
-        host: match options.socket_caller {
-            Caller::Owner => Host::Headless,
-            Caller::WalkIn => Host::Tray,
+        host: match options.shell {
+            Shell::Tray => Host::Tray,
+            Shell::Headless(_) => Host::Headless,
         },
         store: store.clone(),
         keychain,

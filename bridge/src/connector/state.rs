@@ -262,6 +262,12 @@ impl Machine {
         }
     }
 
+    /// Why its tools are hidden and its calls refused, while it is not known to be what the person allowed.
+    pub fn withheld(&self) -> Option<&Cause> {
+        let cause = self.failure().map(|failure| &failure.cause);
+        cause.filter(|cause| cause.withholds_tools())
+    }
+
     /// The fault in one sentence, and the upstream's own last lines.
     pub fn error(&self) -> (Option<String>, Option<String>) {
         match self.failure() {
@@ -291,6 +297,8 @@ impl Machine {
                 | Cause::Entry(_)
                 | Cause::TokenRefused { .. }
                 | Cause::Keychain(_)
+                | Cause::NeedsReview { .. }
+                | Cause::TrustUnknown(_)
                 | Cause::ProgramNotFound(_)
                 | Cause::NotStarted(_)
                 | Cause::Exited(_)
