@@ -60,6 +60,12 @@ impl ToolName {
     }
 }
 
+impl<'de> Deserialize<'de> for ToolName {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        String::deserialize(d).map(Self::new)
+    }
+}
+
 impl ExposedName {
     /// Only the naming rules in `tools` make these.
     pub(crate) fn new(name: impl Into<Arc<str>>) -> Self {

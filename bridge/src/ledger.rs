@@ -397,3 +397,6 @@ fn sentence(distrust: Distrust) -> &'static str {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@
 pub(crate) fn declarations() -> String {
     use ts_rs::{Config, TS};
 
-    use crate::{caller, catalog, error, settings, snapshot};
+    use crate::{caller, catalog, error, settings, snapshot, trust::rules};
 
     let config = Config::default();
     let mut out = String::from("// Generated from the bridge's types by `make types`; never edited by hand.\n");
@@ -87,6 +87,20 @@ pub(crate) fn declarations() -> String {
         catalog::paste::Paste,
         catalog::paste::Proposal,
         settings::Theme,
+        rules::Rule,
+        rules::RuleDraft,
+        rules::Effect,
+        rules::Kind,
+        rules::Arguments,
+        rules::Condition,
+        rules::RuleCaller,
+        rules::ProgramId,
+        rules::Lasts,
+        rules::Origin,
+        rules::Bound,
+        rules::Choice,
+        rules::FileValue,
+        rules::Proposal,
     );
     out
 }

@@ -294,8 +294,8 @@ fn open_ledger(
     };
     Ok(Ledger::open(LedgerOptions {
         host: match options.shell {
-            Shell::Tray => Host::Tray,
             Shell::Headless(_) => Host::Headless,
+            Shell::Tray => Host::Tray,
         },
         store: store.clone(),
         keychain,

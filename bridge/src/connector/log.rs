@@ -22,7 +22,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::secrets::Redactor;
+use crate::{clock::stamp, secrets::Redactor};
 
 mod file;
 mod tail;
@@ -31,7 +31,7 @@ mod text;
 use file::LogFile;
 use tail::Tail;
 pub use tail::{Cursor, NotACursor, Page, TAIL_LINE, TAIL_LINES};
-use text::{LineCutter, MAX_LINE, cut_at, stamp, visible};
+use text::{LineCutter, MAX_LINE, cut_at, visible};
 
 /// What lines of ours about the connection begin with.
 const OURS: &str = "[session]";

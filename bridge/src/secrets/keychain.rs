@@ -557,4 +557,6 @@ fn memory() -> MakeVault {
 }
 
 #[cfg(test)]
+pub(crate) mod desk;
+#[cfg(test)]
 mod tests;

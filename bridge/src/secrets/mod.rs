@@ -26,6 +26,8 @@ pub use account::{Account, InvalidName, SecretName};
 pub use entry::{held_by, held_by_variables};
 pub use fault::{KeychainFault, TRY_AGAIN};
 pub use file::{FileKey, FileVaultError};
+#[cfg(test)]
+pub(crate) use keychain::desk::Desk;
 pub use keychain::{KeepSecrets, Keychain, KeychainError, Places, Written};
 pub use named::Named;
 pub use record::{Binding, Bound, Change as BindingChange};

@@ -90,12 +90,14 @@ pub enum ApiMode {
 }
 
 /// What happens to a walk-in's call that no rule covers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 #[ts(export_to = "bridge.ts")]
 pub enum WalkInPolicy {
+    /// The person is asked.
     #[default]
     Ask,
+    /// They go on; rules that deny and tools that are held still hold.
     Allow,
 }
 

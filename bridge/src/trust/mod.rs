@@ -1,12 +1,17 @@
-//! What was approved is a hash of what runs: the launch identity. And the rows in which that is kept.
+//! What was approved is a hash of what runs and of what is offered, and what may be called is what the person said:
+//! identity, fingerprints, rules, the decision on a call, and the rows in which all that is kept.
 
+pub mod decision;
+pub mod fingerprint;
 mod identity;
 pub(crate) mod packages;
 pub(crate) mod review;
 pub(crate) mod rows;
+pub mod rules;
 pub(crate) mod shown;
 pub(crate) mod stands_out;
 
+pub use fingerprint::{Fingerprint, HintsPrint, Unprintable};
 pub(crate) use identity::expand_home;
 pub use identity::{LaunchContext, LaunchIdentity};
 pub use rows::{Change, Distrust, Row, RowKind, TRAY_MARK};

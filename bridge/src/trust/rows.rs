@@ -391,3 +391,6 @@ impl RowSet {
         touched
     }
 }
+
+#[cfg(test)]
+mod tests;

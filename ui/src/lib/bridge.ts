@@ -655,3 +655,76 @@ notes: Array<string>,
 problem: string | null, };
 
 export type Theme = "system" | "light" | "dark";
+
+export type Rule = { id: string, effect: RuleEffect, server: string, kind: RuleKind, 
+/**
+ * Any of these fits the tool's own name, the URI of the resource or the prompt's name: `*` is any run of
+ * characters, `?` exactly one. Never empty.
+ */
+patterns: Array<string>, arguments: RuleArguments, caller: RuleCaller, 
+/**
+ * Unix milliseconds from which on the rule is none.
+ */
+expires_at?: number, lasts: RuleLasts, 
+/**
+ * The tools it matched when it was made, in order of their names; empty unless it allows tools.
+ */
+bound: Array<BoundTool>, origin: RuleOrigin, 
+/**
+ * Unix milliseconds.
+ */
+made_at: number, 
+/**
+ * The person's own words; may be empty.
+ */
+note: string, };
+
+export type RuleDraft = { effect: RuleEffect, server: string, kind: RuleKind, patterns: Array<string>, arguments: RuleArguments, caller: RuleCaller, expires_at?: number, lasts: RuleLasts, note: string, };
+
+export type RuleEffect = "allow" | "deny";
+
+export type RuleKind = "tools" | "resources" | "prompts";
+
+export type RuleArguments = { "which": "any" } | { "which": "each", conditions: { [key in string]: ArgumentCondition }, };
+
+export type ArgumentCondition = { "is": "any" } | { "is": "equals", value: JsonValue, } | { "is": "one_of", values: Array<JsonValue>, } | { "is": "url", 
+/**
+ * Scheme, host and port as `https://host` or `https://host:8443`, the host in ASCII.
+ */
+origin: string, 
+/**
+ * Whole segments, decoded, that its path begins with; none for all of the origin.
+ */
+path: Array<string>, } | { "is": "inside", 
+/**
+ * Absolute, and resolved when the rule was made.
+ */
+folder: string, };
+
+export type RuleCaller = { "who": "anyone" } | { "who": "program", program: ProgramId, } | { "who": "client", client: string, };
+
+export type ProgramId = { 
+/**
+ * Absolute, resolved.
+ */
+path: string, 
+/**
+ * Absolute, resolved; of interpreters only.
+ */
+script?: string, };
+
+export type RuleLasts = "this_run" | "kept";
+
+export type RuleOrigin = "person" | "choice" | "file";
+
+export type BoundTool = { tool: string, fingerprint: string, };
+
+export type AddingChoice = { "choice": "look_up" } | { "choice": "nothing" } | { "choice": "these", tools: Array<string>, };
+
+export type FileValue = { "value": "all" } | { "value": "pattern", pattern: string, };
+
+export type RuleProposal = { server: string, value: FileValue, 
+/**
+ * What it would allow: clean tools of now that no rule for everybody covers yet. Never empty.
+ */
+tools: Array<BoundTool>, };

@@ -1,0 +1,316 @@
+//! Everything that decisions are made on, made ready once and never changed.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use super::{
+    Call, Refusal, Subject,
+    index::{Patterns, PerKind},
+};
+use crate::{
+    ids::{ConnectorId, ToolName},
+    snapshot::WalkInPolicy,
+    trust::{
+        fingerprint::Fingerprint,
+        rules::{ClientId, Effect, Kind, ProgramId, Rule, Who},
+    },
+};
+
+/// Whether a connector may be used at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ConnectorStanding {
+    /// Reviewed and turned on, whatever its connection is doing.
+    Ready,
+    NeedsReview,
+    /// The rows that say what was approved cannot be checked at present.
+    TrustUnknown,
+    Disabled,
+    /// Turned off until a restart by somebody who may not do more.
+    Paused,
+    Invalid,
+}
+
+/// Whether a tool may be used at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ToolStanding {
+    /// As the person approved it.
+    Approved(Fingerprint),
+    /// Only its wording is another one, and clean: it is served as it was approved, with the approved fingerprint.
+    Wording(Fingerprint),
+    /// New: it waits for the person.
+    Pending,
+    /// The scan found something: it waits for the person.
+    Held,
+    /// It is not what was approved.
+    Changed,
+    /// Approved once, and not in the present list.
+    Missing,
+    /// `disabledTools` hides it.
+    Disabled,
+}
+
+/// Who asks the person by itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Askers {
+    pub clients: HashSet<ClientId>,
+    pub programs: HashSet<ProgramId>,
+}
+
+/// One connector, as far as it decides anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectorFacts {
+    pub id: ConnectorId,
+    pub standing: ConnectorStanding,
+    pub tools: Vec<(ToolName, ToolStanding)>,
+}
+
+/// What a view is made of.
+#[derive(Debug, Clone)]
+pub struct ViewParts {
+    pub connectors: Vec<ConnectorFacts>,
+    /// Of this run and kept ones; those of other connectors sleep.
+    pub rules: Vec<Arc<Rule>>,
+    pub walk_in: WalkInPolicy,
+    pub askers: Askers,
+}
+
+/// All of it, prepared: a decision looks at the rules of one tool, however many there are. Share it behind an `Arc` and
+/// make a new one when anything changes.
+#[derive(Debug)]
+pub struct View {
+    connectors: HashMap<ConnectorId, Prepared>,
+    walk_in: WalkInPolicy,
+    askers: Askers,
+}
+
+#[derive(Debug)]
+struct Prepared {
+    standing: ConnectorStanding,
+    tools: HashMap<ToolName, Tool>,
+    deny: PerKind<Patterns>,
+    /// Of tools, kept with each tool instead.
+    allow: PerKind<Patterns>,
+}
+
+#[derive(Debug)]
+struct Tool {
+    standing: ToolStanding,
+    /// Rules that were made for it, and whether for what it is now.
+    allow: Vec<(Arc<Rule>, bool)>,
+}
+
+/// A rule that allows something of this name.
+pub(super) struct Allowing<'a> {
+    pub(super) rule: &'a Rule,
+    /// Whether it is bound to what the tool is now.
+    pub(super) awake: bool,
+}
+
+impl View {
+    pub fn new(parts: ViewParts) -> Self {
+        let mut connectors: HashMap<_, _> = parts
+            .connectors
+            .into_iter()
+            .map(|facts| (facts.id, Prepared::new(facts.standing, facts.tools)))
+            .collect();
+        for rule in parts.rules {
+            // The rules of a connector that is gone wait for its return.
+            if let Some(connector) = connectors.get_mut(&rule.server) {
+                connector.add(rule);
+            }
+        }
+        Self {
+            connectors,
+            walk_in: parts.walk_in,
+            askers: parts.askers,
+        }
+    }
+
+    /// What became of a tool; `None` for one that nobody knows.
+    pub fn tool(&self, server: &ConnectorId, tool: &ToolName) -> Option<ToolStanding> {
+        Some(self.connectors.get(server)?.tools.get(tool)?.standing)
+    }
+
+    pub fn connector(&self, server: &ConnectorId) -> Option<ConnectorStanding> {
+        Some(self.connectors.get(server)?.standing)
+    }
+
+    pub fn walk_in(&self) -> WalkInPolicy {
+        self.walk_in
+    }
+
+    /// Whether the person said that this caller asks by itself.
+    pub fn asks_itself(&self, who: Who<'_>) -> bool {
+        match who {
+            Who::Owner | Who::WalkIn(None) => false,
+            Who::Client(id) => self.askers.clients.contains(&id),
+            Who::WalkIn(Some(program)) => self.askers.programs.contains(program),
+        }
+    }
+
+    pub(super) fn has_asking_programs(&self) -> bool {
+        !self.askers.programs.is_empty()
+    }
+
+    pub(super) fn standing_refusal(&self, call: &Call<'_>) -> Option<Refusal> {
+        match self.connectors.get(call.server) {
+            None => Some(Refusal::UnknownServer),
+            Some(connector) => connector.standing.refusal(),
+        }
+    }
+
+    pub(super) fn tool_refusal(&self, call: &Call<'_>) -> Option<Refusal> {
+        match call.subject {
+            Subject::Tool(name) => match self.tool(call.server, name) {
+                None => Some(Refusal::UnknownTool),
+                Some(standing) => standing.refusal(),
+            },
+            Subject::Resource(_) | Subject::Prompt(_) | Subject::CompletePrompt(_) | Subject::CompleteResource(_) => {
+                None
+            }
+        }
+    }
+
+    /// Rules that deny something of this name.
+    pub(super) fn denying<'a>(&'a self, call: &Call<'a>) -> impl Iterator<Item = &'a Rule> {
+        self.connectors
+            .get(call.server)
+            .into_iter()
+            .flat_map(move |connector| connector.denying(call.subject))
+    }
+
+    /// Rules that allow something of this name.
+    pub(super) fn allowing<'a>(&'a self, call: &Call<'a>) -> impl Iterator<Item = Allowing<'a>> {
+        let subject = call.subject;
+        let connector = self.connectors.get(call.server);
+        let of_tool = connector.and_then(move |connector| match subject {
+            Subject::Tool(name) => connector.tools.get(name),
+            Subject::Resource(_) | Subject::Prompt(_) | Subject::CompletePrompt(_) | Subject::CompleteResource(_) => {
+                None
+            }
+        });
+        let named = connector.into_iter().flat_map(move |connector| {
+            let (kind, name) = subject.into_named();
+            connector.allow.of(kind).naming(name)
+        });
+        of_tool
+            .into_iter()
+            .flat_map(|tool| &tool.allow)
+            .map(|(rule, awake)| Allowing { rule, awake: *awake })
+            .chain(named.map(|rule| Allowing { rule, awake: true }))
+    }
+
+    /// Every tool that may be called at present, with the rules about it.
+    pub(super) fn callable(&self) -> impl Iterator<Item = Callable<'_>> {
+        let ready = self
+            .connectors
+            .iter()
+            .filter(|(_, connector)| connector.standing.refusal().is_none());
+        ready.flat_map(|(server, connector)| {
+            let tools = connector
+                .tools
+                .iter()
+                .filter(|(_, tool)| tool.standing.refusal().is_none());
+            tools.map(move |(name, tool)| Callable {
+                server,
+                name,
+                connector,
+                tool,
+            })
+        })
+    }
+}
+
+/// A tool that may be called if somebody allows it.
+pub(super) struct Callable<'a> {
+    pub(super) server: &'a ConnectorId,
+    pub(super) name: &'a ToolName,
+    connector: &'a Prepared,
+    tool: &'a Tool,
+}
+
+impl<'a> Callable<'a> {
+    pub(super) fn denying(&self) -> impl Iterator<Item = &'a Rule> {
+        self.connector.denying(Subject::Tool(self.name))
+    }
+
+    /// Those that are bound to what it is now.
+    pub(super) fn allowing(&self) -> impl Iterator<Item = &'a Rule> {
+        let awake = self.tool.allow.iter().filter(|(_, awake)| *awake);
+        awake.map(|(rule, _)| rule.as_ref())
+    }
+}
+
+impl Prepared {
+    fn new(standing: ConnectorStanding, tools: Vec<(ToolName, ToolStanding)>) -> Self {
+        let tool = |standing| Tool {
+            standing,
+            allow: Vec::new(),
+        };
+        Self {
+            standing,
+            tools: tools
+                .into_iter()
+                .map(|(name, standing)| (name, tool(standing)))
+                .collect(),
+            deny: PerKind::default(),
+            allow: PerKind::default(),
+        }
+    }
+
+    fn add(&mut self, rule: Arc<Rule>) {
+        match (rule.effect, rule.kind) {
+            (Effect::Deny, kind) => self.deny.of_mut(kind).add(&rule),
+            (Effect::Allow, kind @ (Kind::Resources | Kind::Prompts)) => self.allow.of_mut(kind).add(&rule),
+            (Effect::Allow, Kind::Tools) => {
+                for bound in &rule.bound {
+                    if let Some(tool) = self.tools.get_mut(&bound.tool) {
+                        let awake = tool.standing.fingerprint() == Some(bound.fingerprint);
+                        tool.allow.push((Arc::clone(&rule), awake));
+                    }
+                }
+            }
+        }
+    }
+
+    fn denying<'a>(&'a self, subject: Subject<'a>) -> impl Iterator<Item = &'a Rule> {
+        let (kind, name) = subject.into_named();
+        self.deny.of(kind).naming(name)
+    }
+}
+
+impl ConnectorStanding {
+    pub fn refusal(self) -> Option<Refusal> {
+        match self {
+            Self::Ready => None,
+            Self::NeedsReview => Some(Refusal::ConnectorNeedsReview),
+            Self::TrustUnknown => Some(Refusal::KeychainUnavailable),
+            Self::Disabled => Some(Refusal::ConnectorDisabled),
+            Self::Paused => Some(Refusal::ConnectorPaused),
+            Self::Invalid => Some(Refusal::Unavailable),
+        }
+    }
+}
+
+impl ToolStanding {
+    /// The approved one, of a tool that may be called.
+    pub fn fingerprint(self) -> Option<Fingerprint> {
+        match self {
+            Self::Approved(fingerprint) | Self::Wording(fingerprint) => Some(fingerprint),
+            Self::Pending | Self::Held | Self::Changed | Self::Missing | Self::Disabled => None,
+        }
+    }
+
+    pub fn refusal(self) -> Option<Refusal> {
+        match self {
+            Self::Approved(_) | Self::Wording(_) => None,
+            Self::Pending => Some(Refusal::ToolPending),
+            Self::Held => Some(Refusal::ToolHeld),
+            Self::Changed => Some(Refusal::ToolChanged),
+            Self::Missing => Some(Refusal::UnknownTool),
+            Self::Disabled => Some(Refusal::ToolDisabled),
+        }
+    }
+}

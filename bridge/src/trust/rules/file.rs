@@ -1,0 +1,162 @@
+//! `autoApprove` in `connectors.json`: a wish that the person is asked about, or applied where the file is the authority.
+
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use super::{
+    Arguments, Bound, Candidate, Effect, Kind, Lasts, Made, Origin, Rule, RuleCaller, RuleDraft, RuleId, make,
+};
+use crate::{config::AutoApprove, ids::ConnectorId};
+
+/// One value of `autoApprove`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
+#[serde(tag = "value", rename_all = "snake_case", deny_unknown_fields)]
+#[ts(export_to = "bridge.ts")]
+pub enum FileValue {
+    /// `true`: the tools that are there when it is decided.
+    All,
+    Pattern {
+        pattern: String,
+    },
+}
+
+/// A value that the person said no to, or whose rule they withdrew; it stays declined until the file says another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Declined {
+    pub server: ConnectorId,
+    pub value: FileValue,
+}
+
+/// A rule that the file wishes for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[ts(export_to = "bridge.ts", rename = "RuleProposal")]
+pub struct Proposal {
+    #[ts(type = "string")]
+    pub server: ConnectorId,
+    pub value: FileValue,
+    /// What it would allow: clean tools of now that no rule for everybody covers yet. Never empty.
+    pub tools: Vec<Bound>,
+}
+
+/// What to ask the person about, one proposal for each value. `tools`: the connector's approved ones.
+pub fn proposals(
+    server: &ConnectorId,
+    wish: &AutoApprove,
+    tools: &[Candidate<'_>],
+    rules: &[Rule],
+    declined: &[Declined],
+) -> Vec<Proposal> {
+    values(wish)
+        .into_iter()
+        .filter(|value| !declined.iter().any(|no| no.server == *server && no.value == *value))
+        .filter_map(|value| {
+            let mut wished = matched(&value, tools);
+            wished.retain(|tool| !rules.iter().any(|rule| covers(rule, server, tool)));
+            (!wished.is_empty()).then(|| Proposal {
+                server: server.clone(),
+                value,
+                tools: wished,
+            })
+        })
+        .collect()
+}
+
+/// The declined values that still count: those that the file still says. Both here and in [`proposals`] a value that went
+/// and came back is asked about again.
+pub fn still_declined(server: &ConnectorId, wish: &AutoApprove, declined: &[Declined]) -> Vec<Declined> {
+    let values = values(wish);
+    let counts = |no: &&Declined| no.server != *server || values.contains(&no.value);
+    declined.iter().filter(counts).cloned().collect()
+}
+
+impl Proposal {
+    /// The rule that a yes to it makes: for exactly the tools that were shown.
+    pub fn accepted(&self, id: RuleId, now: u64) -> Rule {
+        let made = Made {
+            id,
+            origin: Origin::File,
+            at: now,
+        };
+        RuleDraft::for_anyone(&self.server, self.value.patterns()).with(made, self.tools.clone())
+    }
+}
+
+/// All rules of this origin that hold where the file is the authority. What `existing` rules were bound to stays; clean
+/// tools that are new to a value join it; what the file does not say goes.
+pub fn rules_from_file(
+    server: &ConnectorId,
+    wish: &AutoApprove,
+    tools: &[Candidate<'_>],
+    existing: &[Rule],
+    now: u64,
+    new_id: &mut dyn FnMut() -> RuleId,
+) -> Vec<Rule> {
+    let rules = values(wish).into_iter().filter_map(|value| {
+        let patterns = value.patterns();
+        let kept = existing
+            .iter()
+            .find(|rule| rule.origin == Origin::File && rule.server == *server && rule.patterns == patterns);
+        let mut rule = match kept {
+            Some(rule) => rule.clone(),
+            None => {
+                let made = Made {
+                    id: new_id(),
+                    origin: Origin::File,
+                    at: now,
+                };
+                RuleDraft::for_anyone(server, patterns).with(made, Vec::new())
+            }
+        };
+        // A tool that became another one is no new tool: its rule sleeps.
+        for tool in matched(&value, tools) {
+            if !rule.bound.iter().any(|bound| bound.tool == tool.tool) {
+                rule.bound.push(tool);
+            }
+        }
+        rule.bound.sort();
+        (!rule.bound.is_empty()).then_some(rule)
+    });
+    rules.collect()
+}
+
+impl FileValue {
+    pub fn patterns(&self) -> Vec<String> {
+        match self {
+            Self::All => vec!["*".to_owned()],
+            Self::Pattern { pattern } => vec![pattern.clone()],
+        }
+    }
+}
+
+fn values(wish: &AutoApprove) -> Vec<FileValue> {
+    let mut values = match wish {
+        AutoApprove::None => Vec::new(),
+        AutoApprove::All => vec![FileValue::All],
+        AutoApprove::Patterns(patterns) => patterns
+            .iter()
+            .map(|pattern| FileValue::Pattern {
+                pattern: pattern.clone(),
+            })
+            .collect(),
+    };
+    values.sort();
+    values.dedup();
+    values
+}
+
+fn matched(value: &FileValue, tools: &[Candidate<'_>]) -> Vec<Bound> {
+    let clean: Vec<_> = tools.iter().filter(|tool| tool.clean).copied().collect();
+    make::bind(&value.patterns(), &clean)
+}
+
+fn covers(rule: &Rule, server: &ConnectorId, tool: &Bound) -> bool {
+    rule.effect == Effect::Allow
+        && rule.kind == Kind::Tools
+        && rule.server == *server
+        && rule.arguments == Arguments::Any
+        && rule.caller == RuleCaller::Anyone
+        && rule.expires_at.is_none()
+        && rule.lasts == Lasts::Kept
+        && rule.binds(&tool.tool, tool.fingerprint)
+}
