@@ -30,6 +30,10 @@ const COMMANDS: &[&str] = &[
     "answer_approval",
     "extend_approval",
     "open_approval_url",
+    "approve_launches",
+    "keep_blocked",
+    "versions_of",
+    "use_version",
     "settings",
     "set_theme",
 ];

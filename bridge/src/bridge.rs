@@ -34,7 +34,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
 pub use self::sign_in::SignInAsk;
 pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
-pub use self::versions::PackageVersion;
+pub use self::versions::PackageVersions;
 use self::{owner::Command, person_file::Edit, publish::Row};
 pub use crate::{approval::ApprovalAnswer, caller::Caller};
 use crate::{

@@ -1,6 +1,7 @@
 //! What the window may ask: one function each, one call on the bridge each. The window is the owner.
 
 mod approvals;
+mod reviews;
 mod secrets;
 mod sign_in;
 
@@ -70,6 +71,10 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         approvals::answer_approval,
         approvals::extend_approval,
         approvals::open_approval_url,
+        reviews::approve_launches,
+        reviews::keep_blocked,
+        reviews::versions_of,
+        reviews::use_version,
         settings,
         set_theme,
     ]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    CallRequest, Caller, Inner,
+    CallRequest, Caller, Inner, Published,
     ask::{self, Subject},
     results,
 };
@@ -89,12 +89,30 @@ impl Drop for Finish<'_> {
     }
 }
 
+/// A name that can only be of a connector whose tools are not shown: which they are is not known yet.
+fn withheld(published: &Published, name: &str) -> Option<ApiError> {
+    let is_of = |server: &str| {
+        let exposed: String = server
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        [server, &exposed]
+            .iter()
+            .any(|server| name.starts_with(&format!("mcp__{server}__")))
+    };
+    let shared = published.doors.values().map(|door| &door.shared);
+    let of_it = shared.filter(|shared| shared.entry().enabled && is_of(shared.id.as_str()));
+    of_it
+        .into_iter()
+        .find_map(|shared| Some(unavailable(&shared.name(), shared.view().machine.withheld()?)))
+}
+
 fn find(inner: &Inner, name: &str) -> Result<Target, ApiError> {
     let published = inner.published.load();
     let (server, tool, exposed, hidden) = match published.tools.find(name) {
         Some(Found::Listed(tool)) => (&tool.server, &tool.tool.name, &tool.exposed, false),
         Some(Found::Hidden(route)) => (&route.server, &route.tool, &route.exposed, true),
-        None => return Err(unknown_tool(inner, name)),
+        None => return Err(withheld(&published, name).unwrap_or_else(|| unknown_tool(inner, name))),
     };
     let Some(door) = published.doors.get(server) else {
         return Err(ApiError::new(

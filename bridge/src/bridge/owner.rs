@@ -271,7 +271,7 @@ impl Owner {
         match edit {
             Edit::Add(id, _) => keychain.forget(id, names_of(&[valid(next, id.as_str())])),
             Edit::Remove(id) => keychain.forget(id, names_of(&[self.valid(id.as_str())])),
-            Edit::Replace(id, _) => {
+            Edit::Replace(id, _) | Edit::Args(id, _) => {
                 let (before, after) = (self.valid(id.as_str()), valid(next, id.as_str()));
                 let (Some(from), Some(to)) = (&before, &after) else {
                     return;
@@ -284,11 +284,7 @@ impl Owner {
                     BindingChange::Goes => keychain.forget_entered(id, names),
                 }
             }
-            Edit::Enabled(..)
-            | Edit::ToolEnabled(..)
-            | Edit::DisabledTools(..)
-            | Edit::Args(..)
-            | Edit::AutoApprove(..) => {}
+            Edit::Enabled(..) | Edit::ToolEnabled(..) | Edit::DisabledTools(..) | Edit::AutoApprove(..) => {}
         }
     }
 

@@ -26,13 +26,16 @@ use crate::{
     snapshot::{EntryOrigin, KeychainState, LaunchReview, LaunchWhy, TrustStanding},
     trust::{
         LaunchIdentity,
-        review::{ApprovedBy, Place, Reviewed, review_id, tightened},
+        review::{ApprovedBy, Place, Reviewed, Verdict, review_id, tightened},
         shown::with_texts,
     },
 };
 
 /// A keychain that answers by then spares reviewed connectors a start as unknown ones.
 const OPENED_WITHIN: Duration = Duration::from_millis(500);
+
+/// A file that is another one at each look is looked at again with the next change.
+const MOST_LOOKS: usize = 3;
 
 /// What the person says to launches that wait.
 pub(crate) enum ReviewOrder {
@@ -143,7 +146,8 @@ impl Owner {
         for id in ids {
             let waiting = self.waiting_for(&id)?;
             let prepared = self.world.prepare(&waiting.entry).await;
-            if prepared.identity != waiting.identity {
+            let is_shown = !matches!(waiting.why, LaunchWhy::ToolsShown { .. });
+            if is_shown && prepared.identity != waiting.identity {
                 // Its `envFile` is another one than was looked at.
                 self.replace(waiting.entry.id.to_string()).await;
                 return Err(no_review(&id));
@@ -350,19 +354,41 @@ impl Owner {
     /// Makes what waits ready to be shown, and shows everything.
     pub(super) async fn refresh(&mut self) {
         self.look_for_programs();
+        // What turns out to be another launch than was held back is held back, and shown, as that.
+        for _ in 0..MOST_LOOKS {
+            if !self.make_reviews().await {
+                break;
+            }
+        }
+        let waiting = self.waiting();
+        self.reviews
+            .made
+            .retain(|id, _| waiting.iter().any(|waiting| waiting.id == *id));
+        self.publish();
+    }
+
+    /// Whether something has to be looked at again.
+    async fn make_reviews(&mut self) -> bool {
+        let mut is_other = false;
         for waiting in self.waiting() {
             if self.reviews.made.contains_key(&waiting.id) {
                 continue;
             }
             let prepared = self.world.prepare(&waiting.entry).await;
-            if prepared.identity != waiting.identity {
+            let why = match self.world.admission.verdict(&waiting.entry, prepared.identity) {
+                Verdict::NeedsReview(why) => Some(why),
+                Verdict::MayRun | Verdict::TrustUnknown => None,
+            };
+            let is_held = !matches!(waiting.why, LaunchWhy::ToolsShown { .. });
+            if is_held && (prepared.identity != waiting.identity || why.as_ref() != Some(&waiting.why)) {
                 self.replace(waiting.entry.id.to_string()).await;
+                is_other = true;
                 continue;
             }
             let review = self.review_of(&waiting, &prepared);
             self.reviews.made.insert(waiting.id, review);
         }
-        self.publish();
+        is_other
     }
 
     /// The first review has programs looked for, in the background: the login shell may take seconds.

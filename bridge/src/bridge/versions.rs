@@ -2,11 +2,10 @@
 //!
 //! The package manager's own command is asked, so that its registry and its settings count, and ours are none.
 
-use std::{io, path::Path, time::Duration};
+use std::{collections::BTreeMap, ffi::OsString, io, path::Path, sync::Arc, time::Duration};
 
 use serde::Serialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use ts_rs::TS;
 
 use super::{BridgeHandle, person_file::Edit, shown};
 use crate::{
@@ -23,9 +22,8 @@ const LOOK_UP_WITHIN: Duration = Duration::from_secs(30);
 const LONGEST_ANSWER: u64 = 64 * 1024;
 
 /// The newest version of a connector's package.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
-#[ts(export_to = "bridge.ts")]
-pub struct PackageVersion {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PackageVersions {
     /// The package's name, without a version.
     pub package: String,
     /// `null` where it could not be found out.
@@ -39,14 +37,14 @@ impl BridgeHandle {
     ///
     /// # Errors
     /// `unknown_server`; `bad_request` where it runs no package whose version can be fixed here.
-    pub async fn versions_of(&self, id: ConnectorId) -> Result<PackageVersion, ApiError> {
+    pub async fn versions_of(&self, id: ConnectorId) -> Result<PackageVersions, ApiError> {
         let (_, package) = self.package_of(&id)?;
         let found = latest(&self.inner.world, &package).await;
         let (latest, problem) = match found {
             Ok(version) => (Some(version), None),
             Err(problem) => (None, Some(problem)),
         };
-        Ok(PackageVersion {
+        Ok(PackageVersions {
             package: package.name,
             latest,
             problem,
@@ -80,7 +78,7 @@ impl BridgeHandle {
         Ok((stdio.args.clone(), found.ok_or_else(nothing)?))
     }
 
-    fn entry_of(&self, id: &ConnectorId) -> Result<std::sync::Arc<Connector>, ApiError> {
+    fn entry_of(&self, id: &ConnectorId) -> Result<Arc<Connector>, ApiError> {
         Ok(self.door(id)?.shared.entry())
     }
 }
@@ -186,7 +184,7 @@ async fn ask(
     world: &World,
     program: &Path,
     args: Vec<String>,
-    env: std::collections::BTreeMap<std::ffi::OsString, std::ffi::OsString>,
+    env: BTreeMap<OsString, OsString>,
     input: &str,
 ) -> io::Result<String> {
     // No folder of a project, whose own settings would count.

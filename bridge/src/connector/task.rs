@@ -195,7 +195,8 @@ impl Task {
                 self.close_session().await;
                 self.running_out.shutdown().await;
                 self.shared.bearer.store(None);
-                if self.shared.entry().enabled {
+                // What waits for a look goes on waiting for that.
+                if self.shared.entry().enabled && self.machine.withheld().is_none() {
                     self.give_up(cause.into());
                 }
                 // Whoever asked may have left.
