@@ -411,6 +411,24 @@ mod tests {
     }
 
     #[test]
+    fn arguments_are_written_also_where_the_command_held_them() {
+        let mut case = case(Some(
+            "{\"servers\": { // c\n\"a\": {\"command\": \"npx -y pkg\", \"name\": \"A\"}}}\n",
+        ));
+        let args = ["-y", "pkg@1.2.3"].map(str::to_owned).to_vec();
+        case.edit(&Edit::Args(id("a"), args.clone())).unwrap();
+        let text = case.text().unwrap();
+        assert!(text.contains("// c") && text.contains("\"command\": \"npx\""), "{text}");
+        let EntryKind::Valid(entry) = &case.config.entries[0].kind else {
+            panic!("{text}")
+        };
+        let Launch::Stdio(stdio) = &entry.launch else {
+            panic!("{text}")
+        };
+        assert_eq!((stdio.command.as_str(), &stdio.args), ("npx", &args));
+    }
+
+    #[test]
     fn what_is_not_there_cannot_be_changed_and_what_is_there_not_added_again() {
         let mut case = case(Some(ONE));
         for change in [
