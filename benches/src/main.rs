@@ -3,6 +3,7 @@
 //! `make bench` and `make bench-quick` build what it needs and start it.
 
 mod client;
+mod decide;
 mod direct;
 mod everything;
 mod fifty;
@@ -16,11 +17,13 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     match words.next().as_deref() {
+        Some("decide") => report::print(&decide::measure()),
         Some("quick") => report::print(&quick::measure()),
         Some("fifty") => report::print(&fifty::measure()),
         Some("restart") => report::print(&restart::measure()),
         Some("all") => {
             let mut lines = quick::measure();
+            lines.extend(decide::measure());
             lines.extend(fifty::measure());
             lines.extend(restart::measure());
             report::print(&lines);
@@ -37,7 +40,7 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: neuron-bench all | quick | fifty | restart | soak [MINUTES [SEED]]");
+    eprintln!("usage: neuron-bench all | quick | decide | fifty | restart | soak [MINUTES [SEED]]");
     ExitCode::from(64)
 }
 

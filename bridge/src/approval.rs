@@ -18,10 +18,16 @@ use tokio::{
 use self::queue::Queue;
 pub use self::queue::{Full, Unanswerable};
 use crate::{
+    activity::{Entry, Outcome, Recorder, WhoRecord},
+    bridge::Caller,
     clock::unix_ms,
+    error::Code,
     event::{Event, EventLog},
     ids::ConnectorId,
-    snapshot::{ApprovalState, ApprovalView, Question},
+    snapshot::{
+        ActivityCaller, ActivityQuestion, ActivityWhat, AllowedBy, ApprovalState, ApprovalView, Elicitation,
+        PersonAnswer, Question,
+    },
 };
 
 /// What a person says to a question.
@@ -101,16 +107,18 @@ struct Waiter {
 pub struct Approvals {
     queue: Mutex<Queue<Waiter>>,
     events: Arc<EventLog>,
+    activity: Recorder,
     /// Told whenever a snapshot has something new to show.
     pub changed: Notify,
 }
 
 impl Approvals {
-    /// Nothing waits yet. What happens is told to `events`.
-    pub fn new(events: Arc<EventLog>) -> Self {
+    /// Nothing waits yet. What happens is told to `events`, and what became of it is recorded.
+    pub fn new(events: Arc<EventLog>, activity: Recorder) -> Self {
         Self {
             queue: Mutex::default(),
             events,
+            activity,
             changed: Notify::new(),
         }
     }
@@ -196,7 +204,13 @@ impl Approvals {
             ApprovalAnswer::Deny => Verdict::Denied,
             ApprovalAnswer::Cancel => Verdict::Cancelled,
         };
-        Ok(self.settle(&mut queue, id, verdict)?)
+        let outcome = match &verdict {
+            Verdict::Approved(_) => Outcome::Ok,
+            Verdict::Denied => Outcome::Denied(Code::Denied.name()),
+            Verdict::Cancelled => Outcome::Cancelled,
+            Verdict::Expired => Outcome::Denied(Code::ApprovalTimeout.name()),
+        };
+        Ok(self.settle(&mut queue, id, verdict, outcome)?)
     }
 
     /// Gives the person ten minutes in all.
@@ -214,8 +228,15 @@ impl Approvals {
         Ok(view)
     }
 
-    fn settle(&self, queue: &mut Queue<Waiter>, id: &str, verdict: Verdict) -> Result<ApprovalView, Unanswerable> {
+    fn settle(
+        &self,
+        queue: &mut Queue<Waiter>,
+        id: &str,
+        verdict: Verdict,
+        outcome: Outcome,
+    ) -> Result<ApprovalView, Unanswerable> {
         let item = queue.settle(id, verdict.state())?;
+        self.activity.record(entry(&item.view, &item.caller, outcome));
         // Whoever asked may have gone at this very moment.
         let _ = item.waiter.verdict.send(verdict);
         self.events.publish(Event::ApprovalResolved {
@@ -228,10 +249,10 @@ impl Approvals {
         Ok(item.view)
     }
 
-    fn end(&self, id: &str, verdict: Verdict) {
+    fn end(&self, id: &str, verdict: Verdict, outcome: Outcome) {
         let mut queue = self.lock();
         // Where an answer came first, that one holds.
-        let _ = self.settle(&mut queue, id, verdict);
+        let _ = self.settle(&mut queue, id, verdict, outcome);
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue<Waiter>> {
@@ -256,21 +277,58 @@ impl Waiting {
                 biased;
                 verdict = &mut self.verdict => return verdict.unwrap_or(Verdict::Expired),
                 () = self.moved.notified() => {}
-                () = sleep_until(deadline) => self.approvals.end(&self.id, Verdict::Expired),
+                () = sleep_until(deadline) => {
+                    let outcome = Outcome::Denied(Code::ApprovalTimeout.name());
+                    self.approvals.end(&self.id, Verdict::Expired, outcome);
+                }
             }
         }
     }
 
     /// What was asked for has been done elsewhere.
     pub fn done(self) {
-        self.approvals.end(&self.id, Verdict::Approved(None));
+        self.approvals.end(&self.id, Verdict::Approved(None), Outcome::Ok);
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.approvals.end(&self.id, Verdict::Expired);
+        self.approvals.end(&self.id, Verdict::Expired, Outcome::Cancelled);
     }
+}
+
+/// What became of a question.
+fn entry(view: &ApprovalView, caller: &str, outcome: Outcome) -> Entry {
+    let asks = match &view.question {
+        Question::Elicitation {
+            asks: Elicitation::Form { .. },
+        } => ActivityQuestion::Form,
+        Question::Elicitation {
+            asks: Elicitation::Url { .. },
+        } => ActivityQuestion::Page,
+        Question::Call { .. } => ActivityQuestion::Call,
+        Question::Manage { .. } => ActivityQuestion::Change,
+    };
+    let what = ActivityWhat::Question {
+        server: view.server.clone(),
+        asks,
+    };
+    let is_owners = caller == Caller::OWNER;
+    let who = WhoRecord::plain(if is_owners {
+        ActivityCaller::Owner
+    } else {
+        ActivityCaller::WalkIn
+    });
+    let mut entry = Entry::new(who, what).ended(outcome);
+    entry.duration_ms = Some(entry.at.saturating_sub(view.asked_at));
+    entry.allowed_by = AllowedBy::Person {
+        answer: match outcome {
+            Outcome::Ok => PersonAnswer::Once,
+            Outcome::Denied(code) if code == Code::Denied.name() => PersonAnswer::Denied,
+            Outcome::Denied(_) | Outcome::Failed(_) | Outcome::Cancelled => PersonAnswer::Unanswered,
+        },
+    };
+    entry
 }
 
 /// Never, for a question that has ended: its verdict is on its way.

@@ -4,6 +4,7 @@
 //! publishes; changes are messages to the owner (`owner`); calls (`calls`), reads and prompts (`offers`) go straight to
 //! their connector, so that nobody waits for anybody else.
 
+mod activity;
 mod approvals;
 mod ask;
 mod calls;
@@ -31,6 +32,7 @@ use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
+pub use self::activity::{LARGEST_ACTIVITY_PAGE, MOST_ACTIVITY_DAYS};
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
 pub use self::sign_in::SignInAsk;
 pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};

@@ -10,7 +10,7 @@ pub fn unix_ms() -> u64 {
 }
 
 /// `2026-11-03T12:34:56.789Z`. Times before 1970 count as 1970.
-pub(crate) fn stamp(at: SystemTime) -> String {
+pub fn stamp(at: SystemTime) -> String {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
     let (year, month, day) = civil(days);

@@ -88,6 +88,11 @@ pub enum Event {
         caller: String,
         state: ApprovalState,
     },
+    /// Something that happened can be read; the owner's.
+    ActivityRecorded {
+        /// The id of the newest entry.
+        newest: u64,
+    },
 }
 
 impl Event {
@@ -103,6 +108,7 @@ impl Event {
             Self::SignInFinished { .. } => "sign_in_finished",
             Self::ApprovalRequested { .. } => "approval_requested",
             Self::ApprovalResolved { .. } => "approval_resolved",
+            Self::ActivityRecorded { .. } => "activity_recorded",
         }
     }
 
@@ -125,7 +131,8 @@ impl Event {
             | Self::CallFinished { .. }
             | Self::SignInFinished { .. }
             | Self::ApprovalRequested { .. }
-            | Self::ApprovalResolved { .. } => return Cow::Borrowed(self),
+            | Self::ApprovalResolved { .. }
+            | Self::ActivityRecorded { .. } => return Cow::Borrowed(self),
         };
         let unsaid = |notice: &Notice| Notice {
             message: "connectors.json needs a look; Neuron Connect's window says more.".to_owned(),
@@ -144,16 +151,16 @@ impl Event {
             | Self::CallFinished { caller, .. }
             | Self::ApprovalRequested { caller, .. }
             | Self::ApprovalResolved { caller, .. } => Some(caller),
-            Self::SignInFinished { .. } => Some(Caller::Owner.label()),
+            Self::SignInFinished { .. } | Self::ActivityRecorded { .. } => Some(Caller::Owner.label()),
             Self::ToolsChanged { .. } | Self::ServerStatus { .. } | Self::ConfigError { .. } => None,
         }
     }
 
     /// Whether a reader that resumes needs it. Progress is of use only while it happens, and comes so often that it would
-    /// push out everything else.
+    /// push out everything else; what was recorded is read from where one stopped.
     fn is_kept(&self) -> bool {
         match self {
-            Self::CallProgress { .. } => false,
+            Self::CallProgress { .. } | Self::ActivityRecorded { .. } => false,
             Self::ToolsChanged { .. }
             | Self::ServerStatus { .. }
             | Self::CallStarted { .. }

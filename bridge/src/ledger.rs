@@ -44,7 +44,7 @@ pub enum Host {
 pub struct LedgerOptions {
     pub host: Host,
     pub store: Arc<Store>,
-    /// The system's keychain, whether secrets are kept there or not.
+    /// The system's keychain, wherever secrets are kept; of a tray app the one that they are kept in.
     pub keychain: Keychain,
     /// Where secrets are kept.
     pub kept_in: KeptIn,
@@ -189,7 +189,7 @@ impl Ledger {
 
     /// The person chose to decide for this run only, where the key cannot be had.
     pub fn keep_until_quit(&self) {
-        let at_stake = self.kept_in == KeptIn::Keychain && self.held().place == Place::Keychain;
+        let at_stake = self.host == Host::Tray && self.held().place == Place::Keychain;
         self.standing.send_if_modified(|standing| {
             let ends = match standing {
                 Standing::Unknown(_) => true,

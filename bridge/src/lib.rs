@@ -2,12 +2,13 @@
 //!
 //! Start with `bridge`, the one owner of state. `ARCHITECTURE.md` draws the map.
 
+pub mod activity;
 pub mod approval;
 pub mod bridge;
 pub mod builtin;
 pub mod caller;
 pub mod catalog;
-mod clock;
+pub mod clock;
 pub mod config;
 pub mod connector;
 pub mod error;

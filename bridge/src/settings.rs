@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use ts_rs::TS;
 
 use crate::{
+    activity::{Keep, KeepArguments},
     config::replace_file_atomically,
     connector::{DEFAULT_PING_EVERY, Policy},
     snapshot::{Notice, NoticeLevel},
@@ -24,6 +25,8 @@ pub struct Settings {
     pub retry: Retry,
     /// How often a session that may fall silent unnoticed is asked whether it lives; 100 ms to 1 h.
     pub ping_every: PingEvery,
+    /// What is kept of what happens, and for how long.
+    pub activity: Keep,
     /// The file's object as read, so that members this version does not know survive a save.
     file: Map<String, Value>,
     /// The file could not be read; a save keeps it under another name.
@@ -114,6 +117,14 @@ impl Settings {
             &mut notices,
             |value| value.as_u64().filter(|ms| (100..=3_600_000).contains(ms)),
         );
+        let activity = member(
+            path,
+            &file,
+            "activity",
+            "{\"arguments\": \"shape\" or \"full\", \"days\": a whole number from 1 to 365}",
+            &mut notices,
+            read_keep,
+        );
         let retry = match file.get("retry").map(read_policy) {
             None => Retry::default(),
             Some(Ok(policy)) => Retry::Policy(policy),
@@ -127,6 +138,7 @@ impl Settings {
             theme: theme.unwrap_or_default(),
             retry,
             ping_every: ping_every.map_or_else(PingEvery::default, |ms| PingEvery(Duration::from_millis(ms))),
+            activity: activity.unwrap_or_default(),
             file,
             damaged: false,
         };
@@ -173,6 +185,32 @@ impl Settings {
             vec![warning(message)],
         )
     }
+}
+
+fn read_keep(value: &Value) -> Option<Keep> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Wanted {
+        Shape,
+        Full,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Written {
+        arguments: Option<Wanted>,
+        days: Option<u32>,
+    }
+    let written = Written::deserialize(value).ok()?;
+    let usual = Keep::default();
+    let days = written.days.unwrap_or(usual.days);
+    (1..=365).contains(&days).then_some(Keep {
+        arguments: match written.arguments {
+            Some(Wanted::Full) => KeepArguments::Full,
+            Some(Wanted::Shape) => KeepArguments::Shape,
+            None => usual.arguments,
+        },
+        days,
+    })
 }
 
 /// Bounds that keep an episode from being a storm, or from never coming back.
@@ -320,6 +358,30 @@ mod tests {
         };
         assert_eq!((settings.retry, notices.len()), (Retry::Policy(policy), 0));
         assert_eq!(settings.ping_every, PingEvery(Duration::from_millis(200)));
+    }
+
+    #[test]
+    fn what_is_kept_of_activity_is_as_written_and_the_least_where_that_makes_no_sense() {
+        let of = |text: &str| {
+            let (_folder, path) = file(&format!("{{\"activity\": {text}}}"));
+            let (settings, notices) = Settings::load(&path);
+            (settings.activity, notices.len())
+        };
+        let keep = |arguments, days| Keep { arguments, days };
+        assert_eq!(of("{}"), (keep(KeepArguments::Shape, 30), 0));
+        assert_eq!(
+            of("{\"arguments\": \"full\", \"days\": 7}"),
+            (keep(KeepArguments::Full, 7), 0)
+        );
+        for bad in [
+            "true",
+            "{\"days\": 0}",
+            "{\"days\": 366}",
+            "{\"arguments\": \"all\"}",
+            "{\"arguments\": \"full\", \"more\": 1}",
+        ] {
+            assert_eq!(of(bad), (Keep::default(), 1), "{bad}");
+        }
     }
 
     #[test]

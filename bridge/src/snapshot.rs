@@ -2,6 +2,7 @@
 //!
 //! Holds no secret value: commands and headers are shown as written in `connectors.json`, with `${secret:}` unexpanded.
 
+mod activity;
 mod approval;
 mod review;
 mod sign_in;
@@ -11,6 +12,11 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 pub use self::{
+    activity::{
+        ActivityCaller, ActivityChange, ActivityDay, ActivityEntry, ActivityExport, ActivityFilter, ActivityKind,
+        ActivityOutcome, ActivityPage, ActivityQuestion, ActivityRecord, ActivityReview, ActivityWhat, ActivityWho,
+        AllowedBy, Arguments, ExportFormat, PersonAnswer, RuleUse, StandingPolicy,
+    },
     approval::{
         ApprovalState, ApprovalView, ArgumentView, AskedSubject, CallQuestion, ChangeQuestion, Elicitation, Question,
     },

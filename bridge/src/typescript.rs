@@ -5,7 +5,10 @@
 pub(crate) fn declarations() -> String {
     use ts_rs::{Config, TS};
 
-    use crate::{caller, catalog, error, settings, snapshot, trust::rules};
+    use crate::{
+        caller, catalog, error, settings, snapshot,
+        trust::{rules, scan},
+    };
 
     let config = Config::default();
     let mut out = String::from("// Generated from the bridge's types by `make types`; never edited by hand.\n");
@@ -72,6 +75,25 @@ pub(crate) fn declarations() -> String {
         snapshot::MutedView,
         snapshot::PausedView,
         caller::Scope,
+        snapshot::ActivityEntry,
+        snapshot::ActivityWho,
+        snapshot::ActivityCaller,
+        snapshot::ActivityWhat,
+        snapshot::Arguments,
+        snapshot::ActivityQuestion,
+        snapshot::ActivityReview,
+        snapshot::ActivityChange,
+        snapshot::ActivityOutcome,
+        snapshot::AllowedBy,
+        snapshot::PersonAnswer,
+        snapshot::StandingPolicy,
+        snapshot::ActivityFilter,
+        snapshot::ActivityKind,
+        snapshot::ActivityPage,
+        snapshot::ActivityDay,
+        snapshot::RuleUse,
+        snapshot::ActivityExport,
+        snapshot::ExportFormat,
         snapshot::ConnectionView,
         snapshot::RetryView,
         snapshot::ConnectorDetail,
@@ -81,6 +103,9 @@ pub(crate) fn declarations() -> String {
         snapshot::ToolHints,
         snapshot::RejectedTool,
         snapshot::CallAnswer,
+        scan::Finding,
+        scan::FindingKind,
+        scan::Piece,
         error::Code,
         error::Action,
         error::ApiError,

@@ -100,6 +100,49 @@ impl Client {
             .map(|(status, _)| status)
     }
 
+    /// Writes what is at `path`, piece by piece, as it comes.
+    ///
+    /// # Errors
+    /// What the bridge refuses, as [`Answer::ok`]; where it ends early or cannot be written.
+    pub(crate) async fn download(
+        &self,
+        path: &str,
+        wait: Duration,
+        out: &mut (dyn io::Write + Send),
+    ) -> Result<(), Failure> {
+        let refused = self.in_time(wait, async {
+            let (mut sender, connection) = self.connect().await?;
+            let request = request(Method::GET, path, None)?;
+            let exchange = async {
+                let response = sender.send_request(request).await?;
+                let status = response.status().as_u16();
+                let mut body = response.into_body();
+                if status != 200 {
+                    let bytes = body.collect().await?.to_bytes();
+                    let body = serde_json::from_slice(&bytes).map_err(Trouble::Json)?;
+                    return Ok(Some(Answer { status, body }));
+                }
+                while let Some(frame) = body.frame().await {
+                    if let Ok(data) = frame?.into_data() {
+                        out.write_all(&data).map_err(Trouble::Written)?;
+                    }
+                }
+                out.flush().map_err(Trouble::Written)?;
+                drop(sender);
+                Ok::<_, Trouble>(None)
+            };
+            tokio::select! {
+                answer = exchange => answer,
+                // The last piece may still be on its way to whoever writes it.
+                Err(error) = connection => Err(error.into()),
+            }
+        });
+        match refused.await? {
+            None => Ok(()),
+            Some(answer) => answer.ok().map(drop),
+        }
+    }
+
     /// What happens from now on.
     pub(crate) async fn events(&self) -> Result<Events, Failure> {
         self.in_time(ANSWER, async {
@@ -314,6 +357,8 @@ enum Trouble {
     Http(hyper::Error),
     Request(hyper::http::Error),
     Json(serde_json::Error),
+    /// What came could not be written.
+    Written(io::Error),
 }
 
 impl From<hyper::Error> for Trouble {
@@ -333,6 +378,7 @@ impl fmt::Display for Trouble {
         match self {
             Self::NobodyThere => f.write_str("nobody listens on its socket"),
             Self::Io(e) => write!(f, "{e}"),
+            Self::Written(e) => write!(f, "what it sent cannot be written ({e})"),
             Self::Http(e) => write!(f, "{e}"),
             Self::Request(e) => write!(f, "{e}"),
             Self::Json(e) => write!(f, "its answer is no JSON ({e})"),

@@ -339,6 +339,11 @@ fn environment(command: &mut Command, home: &Home, setup: &Setup) {
         .env("PATH", path)
         .env("HOME", home.path())
         .env("NEURON_HOME", home.neuron())
+        // Else the bus of whoever runs the tests would be found at its usual place, and their keychain there.
+        .env(
+            "DBUS_SESSION_BUS_ADDRESS",
+            format!("unix:path={}", home.path().join("no-bus").display()),
+        )
         .envs(setup.variables.iter().map(|(name, value)| (name, value)))
         .current_dir(home.path());
 }

@@ -26,6 +26,7 @@ const PASSWORD: &str = "test";
 const BUS_NAME: &str = "org.freedesktop.secrets";
 const ROOT: &str = "/org/freedesktop/secrets";
 const SERVICE: &str = "org.freedesktop.Secret.Service";
+const COLLECTION: &str = "org.freedesktop.Secret.Collection";
 const LOGIN: &str = "/org/freedesktop/secrets/collection/login";
 
 /// The bus that a keyring may come to. Everything on it ends with it.
@@ -75,11 +76,16 @@ impl Session {
         session
     }
 
-    /// What programs of this session have in their environment.
+    /// What programs of this session have in their environment, with secrets in its keyring.
     pub fn setup(&self) -> Setup {
+        self.setup_with("keychain")
+    }
+
+    /// The same, with secrets kept elsewhere.
+    pub fn setup_with(&self, secrets: &str) -> Setup {
         Setup::default()
             .argument("--secrets")
-            .argument("keychain")
+            .argument(secrets)
             .variable("DBUS_SESSION_BUS_ADDRESS", &self.address())
             .variable("XDG_RUNTIME_DIR", &self.path("run"))
     }
@@ -189,6 +195,27 @@ impl Session {
         let mut accounts: Vec<_> = open.iter().chain(&locked).filter_map(account).collect();
         accounts.sort();
         accounts
+    }
+
+    /// Keeps a value under an account, as another run of the program would have.
+    ///
+    /// # Panics
+    /// When it refuses.
+    pub fn put(&self, service: &str, account: &str, value: &str) {
+        let bus = self.connect();
+        let (_, session): (OwnedValue, OwnedObjectPath) = root(&bus)
+            .and_then(|root| root.call("OpenSession", &("plain", Value::from(""))).ok())
+            .expect("a session for the value");
+        let attributes = HashMap::from([("service", service), ("username", account)]);
+        let properties = HashMap::from([
+            ("org.freedesktop.Secret.Item.Label", Value::from(account)),
+            ("org.freedesktop.Secret.Item.Attributes", Value::from(attributes)),
+        ]);
+        let secret = (session, Vec::<u8>::new(), value.as_bytes().to_vec(), "text/plain");
+        let login = Proxy::new(&bus, BUS_NAME, LOGIN, COLLECTION).expect("a proxy");
+        let _item: (OwnedObjectPath, OwnedObjectPath) = login
+            .call("CreateItem", &(properties, secret, true))
+            .expect("it takes the value");
     }
 
     fn connect(&self) -> Connection {

@@ -32,6 +32,7 @@ const PATHS: [(&str, &str); 28] = [
     ("POST", "/mcp/servers/forget-secret"),
     ("POST", "/mcp/keychain"),
     ("GET", "/mcp/events"),
+    ("GET", "/mcp/activity"),
     ("GET", "/mcp/approvals"),
     ("GET", "/mcp/approvals/x"),
     ("POST", "/mcp/approvals/x"),

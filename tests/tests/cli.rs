@@ -430,6 +430,8 @@ fn without_a_bridge_every_command_says_so() {
         &["approvals"],
         &["approve", "a", "b=c"],
         &["deny", "a"],
+        &["activity"],
+        &["activity", "-f"],
         &["doctor"],
     ] {
         let output = command_in(&home, arguments);

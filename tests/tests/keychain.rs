@@ -287,3 +287,53 @@ fn without_a_keyring_a_person_may_choose_to_keep_secrets_until_the_end() {
     bridge.wait_for_status("tracker", "keychain_unavailable");
     bridge.terminate();
 }
+
+/// The key of trust rows, as a tray app leaves it.
+const TRUST_KEY: &str = r#"{"key":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=","generation":3,"tray":true}"#;
+
+fn tells_of_lost_decisions(bridge: &Daemon) -> bool {
+    let notices = bridge.owner_get("/mcp/servers").ok()["notices"].clone();
+    notices.as_array().is_some_and(|notices| {
+        notices.iter().any(|notice| {
+            let message = notice["message"].as_str().unwrap_or_default();
+            message.contains("allowed is gone from connect/state.db")
+        })
+    })
+}
+
+#[test]
+fn a_deleted_database_is_noticed_by_the_key_in_the_keyring_wherever_secrets_are_kept() {
+    let session = Session::start();
+    session.put(SERVICE, ":trust", TRUST_KEY);
+    for secrets in ["keychain", "memory"] {
+        let bridge = Daemon::start_in(Home::new(), session.setup_with(secrets));
+        eventually(secrets, SOON, || tells_of_lost_decisions(&bridge).then_some(()));
+        bridge.terminate();
+    }
+    assert_eq!(session.accounts(SERVICE), [":trust"]);
+
+    // Locked, nothing is known; and once it is open, the same is known as before.
+    session.lock();
+    let bridge = Daemon::start_in(Home::new(), session.setup());
+    assert!(!tells_of_lost_decisions(&bridge));
+    session.unlock();
+    eventually("the notice after unlocking", SOON, || {
+        tells_of_lost_decisions(&bridge).then_some(())
+    });
+    bridge.terminate();
+}
+
+#[test]
+fn a_home_that_nobody_decided_anything_in_has_nothing_to_tell_and_leaves_nothing_in_the_keyring() {
+    let session = Session::start();
+    for secrets in ["keychain", "memory"] {
+        let home = Home::new();
+        let server = HttpFake::start(home.path(), "server", &[]);
+        home.write_config(&config_text([("tracker", server.entry())]));
+        let bridge = Daemon::start_in(home, session.setup_with(secrets));
+        bridge.wait_for_tool("mcp__tracker__echo");
+        assert!(!tells_of_lost_decisions(&bridge));
+        bridge.terminate();
+    }
+    assert_eq!(session.accounts(SERVICE), [""; 0]);
+}

@@ -148,6 +148,8 @@ impl Reader {
             "/mcp/resources",
             "/mcp/prompts",
             "/mcp/approvals",
+            "/mcp/activity?limit=500",
+            "/mcp/activity?format=csv",
             &format!("/mcp/servers/{id}"),
             &format!("/mcp/servers/{id}/log"),
         ] {

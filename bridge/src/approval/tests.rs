@@ -7,10 +7,11 @@ use super::{
     queue::{ANSWER_WITHIN, KEPT, LONGER, MOST, MOST_OF_ONE, MOST_OF_PAIR},
     *,
 };
-use crate::snapshot::Elicitation;
+use crate::activity::Keep;
 
 fn approvals() -> Arc<Approvals> {
-    Arc::new(Approvals::new(Arc::new(EventLog::default())))
+    let activity = Recorder::idle(Keep::default()).0;
+    Arc::new(Approvals::new(Arc::new(EventLog::default()), activity))
 }
 
 fn asking(server: &str, caller: &str) -> Asking {

@@ -7,17 +7,22 @@ use std::{
 
 use super::{
     CallRequest, Caller, Inner, Published,
+    activity::Recording,
     ask::{self, Subject},
     results,
 };
 use crate::{
+    activity::{Entry, Outcome, WhoRecord},
     connector::{Door, Step, Tell, Whose, unavailable},
     error::{ApiError, Code},
     event::Event,
-    ids::{ExposedName, ToolName},
-    snapshot::CallAnswer,
+    ids::{ConnectorId, ExposedName, ToolName},
+    snapshot::{ActivityWhat, CallAnswer},
     tools::{Found, Shaped, Undecodable, shape},
 };
+
+/// The code of a call whose tool says that it failed.
+const TOOL_ERROR: &str = "tool_error";
 
 struct Target {
     door: Door,
@@ -26,7 +31,7 @@ struct Target {
 }
 
 pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest) -> Result<CallAnswer, ApiError> {
-    let target = find(inner, &request.name)?;
+    let target = find(inner, &request.name).map_err(|unfound| unfound.told(inner, &caller, &request))?;
     let number = inner.calls.fetch_add(1, Ordering::Relaxed) + 1;
     let begun = Instant::now();
     inner.events.publish(Event::CallStarted {
@@ -42,6 +47,10 @@ pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest
         number,
         begun,
         outcome: None,
+        recording: Recording::begin(
+            &inner.world.activity,
+            entry(inner, &caller, &request, &target.door.shared.id, &target.tool).hiding(&target.door.shared.log),
+        ),
     };
     let redactor = target.door.shared.log.redactor();
     let tell = |step: Step| {
@@ -61,6 +70,11 @@ pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest
         Ok(answer) => (answer.ok, answer.code.clone()),
         Err(error) => (false, Some(error.code.name().to_owned())),
     });
+    finish.recording.ended(match &answer {
+        Ok(answer) if answer.ok => Outcome::Ok,
+        Ok(_) => Outcome::Failed(TOOL_ERROR),
+        Err(error) => Outcome::of(error.code),
+    });
     answer
 }
 
@@ -72,6 +86,8 @@ struct Finish<'a> {
     number: u64,
     begun: Instant,
     outcome: Option<(bool, Option<String>)>,
+    /// Its `allowed_by` is the owner, or nobody, until whoever decides says otherwise.
+    recording: Recording<'a>,
 }
 
 impl Drop for Finish<'_> {
@@ -107,31 +123,65 @@ fn withheld(published: &Published, name: &str) -> Option<ApiError> {
         .find_map(|shared| Some(unavailable(&shared.name(), shared.view().machine.withheld()?)))
 }
 
-fn find(inner: &Inner, name: &str) -> Result<Target, ApiError> {
+/// A call that reaches no connector; with the tool that it names, where there is one.
+struct Unfound {
+    error: ApiError,
+    named: Option<(ConnectorId, ToolName)>,
+}
+
+impl Unfound {
+    fn told(self, inner: &Inner, caller: &Caller, request: &CallRequest) -> ApiError {
+        if let Some((server, tool)) = &self.named {
+            let entry = entry(inner, caller, request, server, tool);
+            inner.world.activity.record(entry.ended(Outcome::of(self.error.code)));
+        }
+        self.error
+    }
+}
+
+fn entry(inner: &Inner, caller: &Caller, request: &CallRequest, server: &ConnectorId, tool: &ToolName) -> Entry {
+    let what = ActivityWhat::Call {
+        server: server.clone(),
+        tool: tool.clone(),
+        arguments: inner.world.activity.arguments(&request.input),
+    };
+    Entry::new(WhoRecord::from(caller), what)
+}
+
+fn find(inner: &Inner, name: &str) -> Result<Target, Unfound> {
     let published = inner.published.load();
     let (server, tool, exposed, hidden) = match published.tools.find(name) {
         Some(Found::Listed(tool)) => (&tool.server, &tool.tool.name, &tool.exposed, false),
         Some(Found::Hidden(route)) => (&route.server, &route.tool, &route.exposed, true),
-        None => return Err(withheld(&published, name).unwrap_or_else(|| unknown_tool(inner, name))),
+        None => {
+            return Err(Unfound {
+                error: withheld(&published, name).unwrap_or_else(|| unknown_tool(inner, name)),
+                named: None,
+            });
+        }
+    };
+    let refused = |error| Unfound {
+        error,
+        named: Some((server.clone(), tool.clone())),
     };
     let Some(door) = published.doors.get(server) else {
-        return Err(ApiError::new(
+        return Err(refused(ApiError::new(
             Code::Unavailable,
             format!("{server} is being started; try again."),
-        ));
+        )));
     };
     let shown = door.shared.name();
     if !door.shared.entry().enabled {
-        return Err(ApiError::turned_off(&shown));
+        return Err(refused(ApiError::turned_off(&shown)));
     }
     if let Some(cause) = door.shared.view().machine.withheld() {
-        return Err(unavailable(&shown, cause));
+        return Err(refused(unavailable(&shown, cause)));
     }
     if hidden {
-        return Err(ApiError::new(
+        return Err(refused(ApiError::new(
             Code::Disabled,
             format!("The tool {tool} of {shown} is turned off (\"disabledTools\" of {server} in connectors.json)."),
-        ));
+        )));
     }
     Ok(Target {
         door: door.clone(),
@@ -210,7 +260,7 @@ fn finished(target: &Target, shaped: Shaped, result_id: Option<String>, duration
         content: shaped.content,
         text: shaped.text,
         structured: shaped.structured,
-        code: (!shaped.ok).then(|| "tool_error".to_owned()),
+        code: (!shaped.ok).then(|| TOOL_ERROR.to_owned()),
         error: shaped.error,
         server: target.door.shared.id.clone(),
         tool: target.tool.clone(),

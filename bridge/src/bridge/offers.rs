@@ -11,13 +11,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     BridgeHandle, Caller,
+    activity::Recording,
     ask::{self, Subject},
     results, unknown_server,
 };
 use crate::{
-    connector::{CallFault, Items, Offers, Prompt, Rejected, Resource, Session, Template, Whose},
+    activity::{Entry, Outcome, Recorder, WhoRecord},
+    connector::{CallFault, Door, Items, Offers, Prompt, Rejected, Resource, Session, Template, Whose},
     error::{ApiError, Code},
     ids::ConnectorId,
+    snapshot::ActivityWhat,
     store::{Content, ResultError, ResultId, Saved},
     tools::{Message, One, OneContent, Undecodable, one_content, shape_contents, shape_prompt},
 };
@@ -232,13 +235,22 @@ impl BridgeHandle {
 
     async fn ask(&self, caller: &Caller, server: &ConnectorId, asked: &Asked) -> Result<String, ApiError> {
         let door = self.door(server)?;
-        let session = ask::session(&door).await?;
-        let time = ask::time(&door, None, self.inner.default_call_time);
+        let recorder = self.recorder();
+        let entry = Entry::new(WhoRecord::from(caller), asked.what(server, recorder));
+        let mut recording = Recording::begin(recorder, entry.hiding(&door.shared.log));
+        let answer = self.send(caller, &door, asked).await;
+        recording.ended(Outcome::of_result(&answer));
+        answer
+    }
+
+    async fn send(&self, caller: &Caller, door: &Door, asked: &Asked) -> Result<String, ApiError> {
+        let session = ask::session(door).await?;
+        let time = ask::time(door, None, self.inner.default_call_time);
         let whose = Whose {
             caller: caller.label(),
             tell: &|_| {},
         };
-        ask::send(&door, asked.subject(), session, |session| async move {
+        ask::send(door, asked.subject(), session, |session| async move {
             asked.send(&session, time, whose).await
         })
         .await
@@ -283,6 +295,21 @@ impl Asked {
         match self {
             Self::Resource { uri } => session.read_resource(uri, time, whose).await,
             Self::Prompt { name, arguments } => session.get_prompt(name, arguments, time, whose).await,
+        }
+    }
+
+    fn what(&self, server: &ConnectorId, recorder: &Recorder) -> ActivityWhat {
+        let server = server.clone();
+        match self {
+            Self::Resource { uri } => ActivityWhat::Read {
+                server,
+                uri: uri.clone(),
+            },
+            Self::Prompt { name, arguments } => ActivityWhat::Prompt {
+                server,
+                name: name.clone(),
+                arguments: recorder.arguments(arguments),
+            },
         }
     }
 

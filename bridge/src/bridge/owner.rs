@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Inner, Published,
+    Inner, Published, activity,
     person_file::{Edit, PersonFile},
     publish::{self, ListKey, Row, RowLive},
     reviews::{ReviewList, ReviewOrder},
@@ -31,6 +31,9 @@ use crate::{
 
 /// Stopping gives up on connectors after this long; their processes are then killed with the rest.
 const STOP_WITHIN: Duration = Duration::from_secs(4);
+
+/// What happened last is given up after this long.
+const LAST_ENTRIES_WITHIN: Duration = Duration::from_millis(500);
 
 /// What the owner is asked to do.
 pub(crate) enum Command {
@@ -74,6 +77,8 @@ impl Owner {
     ) {
         let mut keychain = self.world.keychain.state();
         let mut standing = self.world.ledger.standing();
+        // It may have changed since the first list was made.
+        standing.mark_changed();
         let mut sign_ins = self.world.sign_ins.changes();
         loop {
             let world = self.world.clone();
@@ -123,7 +128,7 @@ impl Owner {
                 over = sign_in::over(&world) => {
                     self.publish();
                     for finished in over {
-                        self.inner.events.publish(sign_in::ended(finished));
+                        sign_in::tell(&self.inner, finished);
                     }
                 }
             }
@@ -135,6 +140,7 @@ impl Owner {
         let (settings, notices) = Settings::load(&self.world.home.settings_file());
         let before = **self.world.tuning.load();
         self.world.tuning.store(Arc::new(start::tuning(&settings, before)));
+        self.world.activity.keep(settings.activity);
         self.settings_notices = notices;
     }
 
@@ -142,6 +148,9 @@ impl Owner {
     async fn reload(&mut self) {
         let before = self.notices();
         if let Some(config) = self.file.again() {
+            for entry in activity::changed_in_file(&self.config, &config) {
+                self.world.activity.record(entry);
+            }
             self.apply(config).await;
         }
         self.refresh().await;
@@ -249,6 +258,7 @@ impl Owner {
                 kept
             }
         };
+        self.world.activity.record(activity::edited(&edit));
         if let Edit::Remove(id) = &edit {
             self.world.forget(id).await;
             if let Some(earlier) = self.leaving.remove(id.as_str()) {
@@ -459,8 +469,14 @@ impl Owner {
         self.world.ledger.counted().await;
         let world = self.world.clone();
         // What the upstreams said last is still on its way to their logs.
-        if let Err(error) = tokio::task::spawn_blocking(move || world.logs.flush()).await {
-            tracing::error!(%error, "writing the last log lines ended abnormally");
+        let written = tokio::task::spawn_blocking(move || {
+            world.logs.flush();
+            world.activity.close(LAST_ENTRIES_WITHIN)
+        });
+        match written.await {
+            Ok(true) => {}
+            Ok(false) => tracing::warn!("the last of what happened could not be kept in time"),
+            Err(error) => tracing::error!(%error, "writing the last log lines ended abnormally"),
         }
     }
 }

@@ -12,12 +12,13 @@ use tokio::sync::oneshot;
 
 use self::rows::{binding_before, place_of, reviewed};
 use super::{
-    BridgeHandle, Shell,
+    BridgeHandle, Shell, activity,
     owner::{Command, Owner, names_of},
     person_file::Edit,
     shown,
 };
 use crate::{
+    activity::Outcome,
     config::Connector,
     connector::{Cause, Prepared, Shared, binding_of},
     error::{ApiError, Code},
@@ -135,7 +136,10 @@ impl Owner {
                         Edit::DisabledTools(server, hidden.patterns)
                     }
                 };
-                self.edit(edit).await
+                let told = activity::looked_at(&waiting.entry.id, Outcome::Denied(Code::Denied.name()));
+                self.edit(edit).await?;
+                self.world.activity.record(told);
+                Ok(())
             }
         }
     }
@@ -180,7 +184,8 @@ impl Owner {
             if let (true, Some(before)) = (is_other, before) {
                 self.hand_over(&before, &waiting.entry, &prepared);
             }
-            tracing::info!(connector = %waiting.entry.id, "allowed by the person");
+            let told = activity::looked_at(&waiting.entry.id, Outcome::Ok);
+            self.world.activity.record(told);
             match waiting.why {
                 LaunchWhy::New | LaunchWhy::Changed | LaunchWhy::TurnedOn => {
                     self.replace(waiting.entry.id.to_string()).await;

@@ -11,7 +11,7 @@ use crate::{
     error::{ApiError, Code},
     ids::ConnectorId,
     secrets::{Account, Bound, KeychainFault, SecretName},
-    snapshot::{KeychainView, SecretView},
+    snapshot::{ActivityChange, KeychainView, SecretView},
 };
 
 /// Longest secret, in bytes: keys and certificates are a few thousand. A request's body (64 KiB) holds one, with its line
@@ -39,8 +39,10 @@ impl BridgeHandle {
         mentioned(&entry, name.as_ref())?;
         let world = &self.inner.world;
         let binding = world.binding(&entry).await;
-        let account = Account::entered(id, name);
+        let account = Account::entered(id.clone(), name.clone());
         world.keychain.write_bound(&account, &value, &binding).await?;
+        let name = name.map(|name| name.to_string());
+        self.record_change(id.as_str(), ActivityChange::SecretSet, name);
         connect_anew(door);
         Ok(())
     }
@@ -51,7 +53,10 @@ impl BridgeHandle {
     /// `unknown_server`, `unavailable` for an entry that cannot be used, `keychain_unavailable`.
     pub async fn forget_secret(&self, id: ConnectorId, name: Option<SecretName>) -> Result<(), ApiError> {
         let door = self.door(&id)?;
-        self.inner.world.keychain.delete(&Account::entered(id, name)).await?;
+        let account = Account::entered(id.clone(), name.clone());
+        self.inner.world.keychain.delete(&account).await?;
+        let name = name.map(|name| name.to_string());
+        self.record_change(id.as_str(), ActivityChange::SecretForgotten, name);
         connect_anew(door);
         Ok(())
     }

@@ -10,15 +10,16 @@ use std::{
 
 use url::Url;
 
-use super::{BridgeHandle, Inner, person_file::Edit};
+use super::{BridgeHandle, Inner, activity, person_file::Edit};
 use crate::{
+    activity::{Entry, Outcome, WhoRecord},
     config::{Config, Connector, EntryKind, Grant, Launch, host_of},
     connector::{self, Access, Cause, Door, World, unavailable},
     error::ApiError,
     event::Event,
     ids::ConnectorId,
     oauth::{Ask, Callback, Finished, SignInError, SignInNeed, WhySignIn, canonical},
-    snapshot::{RedirectKind, SignInOutcome},
+    snapshot::{ActivityCaller, ActivityWhat, RedirectKind, SignInOutcome},
 };
 
 /// A clock that stood still while the computer slept is looked at this often.
@@ -75,7 +76,15 @@ impl BridgeHandle {
     pub async fn sign_out(&self, id: ConnectorId) -> Result<(), ApiError> {
         let door = self.door(&id)?;
         let world = self.inner.world.clone();
-        to_its_end(async move { sign_out(&world, &door).await }).await?
+        to_its_end(async move {
+            let signed_out = sign_out(&world, &door).await;
+            let who = WhoRecord::plain(ActivityCaller::Owner);
+            let server = door.shared.id.clone();
+            let entry = Entry::new(who, ActivityWhat::SignOut { server });
+            world.activity.record(entry.ended(Outcome::of_result(&signed_out)));
+            signed_out
+        })
+        .await?
     }
 
     /// Says whether `neuron-connect://` links reach this program; until then they do not.
@@ -136,11 +145,12 @@ pub(super) fn forget(world: &World, id: ConnectorId) -> impl Future<Output = ()>
 /// Gives up a connector's sign-in that waits or failed, and tells of it.
 pub(super) async fn give_up(inner: Arc<Inner>, id: ConnectorId) {
     if inner.world.sign_ins.cancel(&id).await {
-        inner.events.publish(Event::SignInFinished {
+        let finished = Finished {
             server: Some(id),
             outcome: SignInOutcome::Cancelled,
             message: "The sign-in was given up here.".to_owned(),
-        });
+        };
+        tell(&inner, finished);
     }
 }
 
@@ -222,12 +232,15 @@ pub(super) async fn over(world: &World) -> Vec<Finished> {
 }
 
 /// Tells how a connector's sign-in ended.
-pub(super) fn ended(finished: Finished) -> Event {
-    Event::SignInFinished {
+pub(super) fn tell(inner: &Inner, finished: Finished) {
+    if let Some(entry) = activity::signed_in(&finished) {
+        inner.world.activity.record(entry);
+    }
+    inner.events.publish(Event::SignInFinished {
         server: finished.server,
         outcome: finished.outcome,
         message: finished.message,
-    }
+    });
 }
 
 async fn finish(handle: &BridgeHandle, callback: Callback) -> Finished {
@@ -238,7 +251,7 @@ async fn finish(handle: &BridgeHandle, callback: Callback) -> Finished {
     let Some(id) = finished.server.clone() else {
         return finished;
     };
-    inner.events.publish(ended(finished.clone()));
+    tell(inner, finished.clone());
     if finished.outcome == SignInOutcome::SignedIn
         && let Ok(door) = handle.door(&id)
     {

@@ -17,6 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::PersonFile, reviews::ReviewList};
 use crate::{
+    activity::Recorder,
     approval::Approvals,
     builtin,
     clock::unix_ms,
@@ -25,7 +26,7 @@ use crate::{
         Admission, Logs, Tuning, Wakes, World,
         process::{self, Spawner},
     },
-    event::EventLog,
+    event::{Event, EventLog},
     home::{Home, HomeError, LockError},
     http::{self, Limits, ServeOptions},
     ledger::{Host, Ledger, LedgerOptions},
@@ -130,15 +131,7 @@ impl BridgeHandle {
         let port = port(options.port, &settings)?;
         let (api, api_changed) = watch::channel(ApiView::Starting { port });
         let events = Arc::new(EventLog::default());
-        let approvals = Arc::new(Approvals::new(events.clone()));
-        let world = open_world(
-            &options,
-            &home,
-            person_home,
-            tuning(&settings, Tuning::NEVER),
-            approvals.clone(),
-            &api,
-        )?;
+        let world = open_world(&options, &home, person_home, &settings, &events, &api)?;
         let results = Arc::new(ResultStore::open(home.results_folder())?);
         results.prune(SystemTime::now());
 
@@ -168,7 +161,7 @@ impl BridgeHandle {
             commands,
             api: api.clone(),
             results,
-            approvals,
+            approvals: world.approvals.clone(),
             world: world.clone(),
             deep_links: AtomicBool::new(false),
             calls: AtomicU64::new(0),
@@ -234,8 +227,8 @@ fn open_world(
     options: &BridgeOptions,
     home: &Home,
     person_home: PathBuf,
-    tuning: Tuning,
-    approvals: Arc<Approvals>,
+    settings: &Settings,
+    events: &Arc<EventLog>,
     api: &watch::Sender<ApiView>,
 ) -> Result<Arc<World>, StartError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -248,6 +241,11 @@ fn open_world(
         );
     }
     let store = Arc::new(Store::open(home.database())?);
+    let activity = {
+        let events = events.clone();
+        let told = move |newest| events.publish(Event::ActivityRecorded { newest });
+        Recorder::start(store.clone(), settings.activity, told).map_err(StartError::Threads)?
+    };
     let places = Places {
         service: home.keychain_service(),
         home: home.root().to_owned(),
@@ -269,37 +267,38 @@ fn open_world(
         logs: Logs::start(home.clone()).map_err(StartError::Threads)?,
         person_home,
         slots: Arc::new(Semaphore::new(cores)),
-        tuning: ArcSwap::from_pointee(tuning),
+        tuning: ArcSwap::from_pointee(tuning(settings, Tuning::NEVER)),
         wakes: Wakes::start(),
-        approvals,
+        approvals: Arc::new(Approvals::new(events.clone(), activity.clone())),
+        activity,
         changed: Notify::new(),
     }))
 }
 
-/// Where secrets are kept elsewhere, the system's keychain is looked at all the same: it may say that this home belongs to
-/// a tray app.
+/// A bridge without a window looks at the system's keychain wherever secrets are kept, as it may say that this home belongs
+/// to a tray app. Whoever keeps none there hears nothing of that look.
 fn open_ledger(
     options: &BridgeOptions,
     home: &Home,
     store: &Arc<Store>,
     keychain: &Keychain,
 ) -> Result<Arc<Ledger>, KeychainError> {
-    let (kept_in, keychain) = match options.secrets {
-        KeepSecrets::Keychain => (KeptIn::Keychain, keychain.clone()),
-        KeepSecrets::File(_) => (KeptIn::File, Keychain::beside(home.keychain_service(), store.clone())?),
-        KeepSecrets::Memory => (
-            KeptIn::Memory,
+    let (host, keychain) = match options.shell {
+        Shell::Headless(_) => (
+            Host::Headless,
             Keychain::beside(home.keychain_service(), store.clone())?,
         ),
+        Shell::Tray => (Host::Tray, keychain.clone()),
     };
     Ok(Ledger::open(LedgerOptions {
-        host: match options.shell {
-            Shell::Headless(_) => Host::Headless,
-            Shell::Tray => Host::Tray,
-        },
+        host,
         store: store.clone(),
         keychain,
-        kept_in,
+        kept_in: match options.secrets {
+            KeepSecrets::Keychain => KeptIn::Keychain,
+            KeepSecrets::File(_) => KeptIn::File,
+            KeepSecrets::Memory => KeptIn::Memory,
+        },
         key_file: home.trust_key(),
     }))
 }

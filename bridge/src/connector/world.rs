@@ -32,6 +32,7 @@ use super::{
     wake::Wakes,
 };
 use crate::{
+    activity::Recorder,
     approval::Approvals,
     builtin,
     config::{self, Launch, Lookup, StdioLaunch},
@@ -93,6 +94,8 @@ pub struct World {
     pub admission: Arc<Admission>,
     /// What the person decided.
     pub ledger: Arc<Ledger>,
+    /// Where everything that happens is recorded.
+    pub activity: Recorder,
     /// Where upstreams' questions wait for the person.
     pub approvals: Arc<Approvals>,
     pub sign_ins: Arc<SignIns>,

@@ -1,8 +1,9 @@
 //! The operations that the routes need, and nothing more.
 
-use std::{future::Future, sync::Arc};
+use std::{future::Future, io, sync::Arc};
 
-use futures::FutureExt as _;
+use bytes::Bytes;
+use futures::{FutureExt as _, Stream};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
@@ -18,7 +19,11 @@ use crate::{
     ids::ConnectorId,
     oauth::{Callback, Finished},
     secrets::SecretName,
-    snapshot::{ApprovalView, CallAnswer, ConnectorDetail, ConnectorView, KeychainView, LogPage, Snapshot},
+    snapshot::{
+        ActivityFilter, ActivityPage, ApprovalView, CallAnswer, ConnectorDetail, ConnectorView, ExportFormat,
+        KeychainView, LogPage, Snapshot,
+    },
+    store::ActivityCursor,
     tools::ToolList,
 };
 
@@ -48,6 +53,12 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn reconnect(&self, id: ConnectorId) -> impl Answer<(ConnectorView, bool)>;
     fn stop_trying(&self, id: ConnectorId) -> impl Answer<ConnectorView>;
     fn log(&self, id: ConnectorId, query: LogQuery) -> impl Answer<LogPage>;
+    fn activity(&self, filter: ActivityFilter, cursor: ActivityCursor, limit: usize) -> impl Answer<ActivityPage>;
+    fn export_activity(
+        &self,
+        filter: ActivityFilter,
+        format: ExportFormat,
+    ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static;
     fn approvals(&self, caller: Caller) -> impl Future<Output = Vec<ApprovalView>> + Send;
     fn approval(&self, caller: Caller, id: String) -> impl Answer<ApprovalView>;
     fn answer_approval(&self, id: String, answer: ApprovalAnswer) -> impl Answer<ApprovalView>;
@@ -147,6 +158,18 @@ impl Api for BridgeHandle {
 
     fn log(&self, id: ConnectorId, query: LogQuery) -> impl Answer<LogPage> {
         self.log(id, query)
+    }
+
+    fn activity(&self, filter: ActivityFilter, cursor: ActivityCursor, limit: usize) -> impl Answer<ActivityPage> {
+        self.activity(filter, cursor, limit)
+    }
+
+    fn export_activity(
+        &self,
+        filter: ActivityFilter,
+        format: ExportFormat,
+    ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+        self.export_activity(filter, format)
     }
 
     fn approvals(&self, caller: Caller) -> impl Future<Output = Vec<ApprovalView>> + Send {

@@ -4,6 +4,7 @@
 mod client;
 
 use std::{
+    io,
     net::SocketAddr,
     sync::{
         Arc, Mutex,
@@ -12,6 +13,8 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
+use futures::{Stream, stream};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -44,12 +47,14 @@ use crate::{
     oauth::{Callback, Finished},
     secrets::SecretName,
     snapshot::{
-        ApiView, ApprovalState, ApprovalView, AuthState, AuthView, CallAnswer, ConfigView, ConnectionView,
-        ConnectorDetail, ConnectorView, Elicitation, EntryOrigin, KeptIn, KeychainView, LaunchReview, LaunchShown,
-        LaunchWhy, LogPage, Question, Readiness, RejectedTool, Reviews, SecretView, SignInOutcome, Snapshot, Status,
-        ToolHints, ToolState, ToolView, TransportKind, TrustView,
+        ActivityFilter, ActivityPage, ApiView, ApprovalState, ApprovalView, AuthState, AuthView, CallAnswer,
+        ConfigView, ConnectionView, ConnectorDetail, ConnectorView, Elicitation, EntryOrigin, ExportFormat, KeptIn,
+        KeychainView, LaunchReview, LaunchShown, LaunchWhy, LogPage, Question, Readiness, RejectedTool, Reviews,
+        SecretView, SignInOutcome, Snapshot, Status, ToolHints, ToolState, ToolView, TransportKind, TrustView,
     },
+    store::ActivityCursor,
     tools::{Listing, Offer, Tool, ToolList},
+    trust::Fingerprint,
 };
 
 /// Must appear nowhere but with the owner.
@@ -171,6 +176,8 @@ fn offer(connector: &str, tool: &str) -> Offer {
             description: "d".into(),
             input_schema: Map::new(),
             hints: ToolHints::default(),
+            print: Fingerprint::of(&raw),
+            findings: Vec::new(),
             raw,
         }),
         listing: Listing::Listed,
@@ -384,6 +391,28 @@ impl Api for FakeApi {
     async fn stop_trying(&self, id: ConnectorId) -> Result<ConnectorView, ApiError> {
         self.did(format!("stop_trying {id}"));
         Ok(view(id.as_str()))
+    }
+
+    async fn activity(
+        &self,
+        filter: ActivityFilter,
+        cursor: ActivityCursor,
+        limit: usize,
+    ) -> Result<ActivityPage, ApiError> {
+        self.did(format!("activity {filter:?} {cursor:?} {limit}"));
+        Ok(ActivityPage {
+            entries: Vec::new(),
+            next: None,
+        })
+    }
+
+    fn export_activity(
+        &self,
+        filter: ActivityFilter,
+        format: ExportFormat,
+    ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+        self.did(format!("export_activity {filter:?} {format:?}"));
+        stream::iter([Ok(Bytes::from_static(b"a,"))])
     }
 
     async fn approvals(&self, caller: Caller) -> Vec<ApprovalView> {

@@ -4,6 +4,7 @@
 //! before anything is routed, `routes` is the table of what there is. Decides nothing about connectors: every route is
 //! one operation of [`Api`].
 
+mod activity;
 mod api;
 mod approvals;
 mod body;

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    activity,
     api::Api,
     approvals, events,
     extract::{Asker, Json, Name, Params, Refused},
@@ -83,6 +84,7 @@ impl<A: Api> Routes<A> {
         Route::new(GET, "/mcp/prompts", |method| on(method, offers::prompts::<A>)),
         Route::new(POST, "/mcp/prompts/get", |method| on(method, offers::prompt::<A>)),
         Route::new(GET, "/mcp/events", |method| on(method, events::stream::<A>)),
+        Route::new(GET, "/mcp/activity", |method| on(method, activity::list::<A>)),
         Route::new(GET, "/mcp/approvals", |method| on(method, approvals::list::<A>)),
         Route::new(GET, "/mcp/approvals/{id}", |method| on(method, approvals::one::<A>)),
         Route::new(POST, "/mcp/approvals/{id}", |method| on(method, approvals::answer::<A>)),

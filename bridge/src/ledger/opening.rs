@@ -10,7 +10,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::{
     Host, Ledger, Standing, Writer,
-    key::{Choice, Circumstances, Found, Place, choose},
+    key::{Choice, Circumstances, Found, KeyRecord, Place, choose},
     tray_mark,
 };
 use crate::{
@@ -31,28 +31,33 @@ struct Answer {
 
 /// Decides what can be decided at once, and goes on by itself.
 pub(super) fn begin(ledger: &Arc<Ledger>) {
-    let stored = read_stored(ledger);
-    let marked = stored.as_ref().is_some_and(Stored::has_tray_mark);
-    if ledger.host == Host::Tray || marked {
-        ledger.tray.send_replace(Some(true));
-    }
     let Ok(mut writer) = ledger.writer.clone().try_lock_owned() else {
         return;
     };
-    // The usual way of a bridge without a window: its own file, of which the keychain can only say that it does not count.
-    if ledger.host == Host::Headless && !marked {
-        let file = Found::in_file(&ledger.key_file);
-        if let (Found::Record(record), Some(stored)) = (&file, &stored)
-            && RowSet::verify(&record.key, record.generation, stored.clone()).is_ok()
-        {
-            let stored = Some(stored.clone());
-            settle(ledger, &mut writer, Place::File, file, stored);
+    match ledger.host {
+        Host::Tray => {
+            ledger.tray.send_replace(Some(true));
         }
+        Host::Headless => begin_with_file(ledger, &mut writer),
     }
-    tokio::spawn(open(Arc::downgrade(ledger), writer, stored));
+    tokio::spawn(open(Arc::downgrade(ledger), writer));
 }
 
-async fn open(ledger: Weak<Ledger>, mut writer: OwnedMutexGuard<Writer>, mut stored: Option<Stored>) {
+/// The usual way of a bridge without a window: its own file, of which the keychain can only say that it does not count.
+fn begin_with_file(ledger: &Ledger, writer: &mut Writer) {
+    let Some(stored) = read_stored(ledger) else { return };
+    if stored.has_tray_mark() {
+        ledger.tray.send_replace(Some(true));
+        return;
+    }
+    if let Found::Record(record) = Found::in_file(&ledger.key_file)
+        && let Ok(rows) = RowSet::verify(&record.key, record.generation, stored)
+    {
+        settle(ledger, writer, Place::File, Some(record), Ok(rows));
+    }
+}
+
+async fn open(ledger: Weak<Ledger>, mut writer: OwnedMutexGuard<Writer>) {
     loop {
         let Some(there) = ledger.upgrade() else { return };
         let mut views = there.keychain.state();
@@ -71,7 +76,8 @@ async fn open(ledger: Weak<Ledger>, mut writer: OwnedMutexGuard<Writer>, mut sto
                 // A file that settled it before the keychain was asked.
                 let is_known = writer.record.is_some() && there.held().place == place;
                 if !is_known {
-                    settle(&there, &mut writer, place, found, stored);
+                    let (record, verified) = verify(&there, found).await;
+                    settle(&there, &mut writer, place, record, verified);
                 }
                 mark(&there, &mut writer).await;
                 return;
@@ -105,8 +111,6 @@ async fn open(ledger: Weak<Ledger>, mut writer: OwnedMutexGuard<Writer>, mut sto
         if *there.standing.borrow() == Standing::ForThisRun {
             return;
         }
-        let reading = move || read_stored(&there);
-        stored = tokio::task::spawn_blocking(reading).await.ok().flatten();
     }
 }
 
@@ -149,14 +153,30 @@ fn read_stored(ledger: &Ledger) -> Option<Stored> {
         .ok()
 }
 
-/// The rows as they are under the key that counts.
-fn settle(ledger: &Ledger, writer: &mut Writer, place: Place, found: Found, stored: Option<Stored>) {
-    let verified = match (&found, stored) {
-        (_, None) | (Found::Garbled, Some(_)) => Err(Distrust::Unreadable),
-        (Found::Nothing, Some(stored)) if stored.is_empty() => Ok(RowSet::default()),
-        (Found::Nothing, Some(_)) => Err(Distrust::KeyMissing),
-        (Found::Record(record), Some(stored)) => RowSet::verify(&record.key, record.generation, stored),
+/// The stored rows under what was found as their key.
+async fn verify(ledger: &Arc<Ledger>, found: Found) -> (Option<KeyRecord>, Result<RowSet, Distrust>) {
+    let ledger = ledger.clone();
+    let verifying = move || match (found, read_stored(&ledger)) {
+        (_, None) | (Found::Garbled, Some(_)) => (None, Err(Distrust::Unreadable)),
+        (Found::Nothing, Some(stored)) if stored.is_empty() => (None, Ok(RowSet::default())),
+        (Found::Nothing, Some(_)) => (None, Err(Distrust::KeyMissing)),
+        (Found::Record(record), Some(stored)) => {
+            let verified = RowSet::verify(&record.key, record.generation, stored);
+            (Some(record), verified)
+        }
     };
+    let verified = tokio::task::spawn_blocking(verifying).await;
+    verified.unwrap_or((None, Err(Distrust::Unreadable)))
+}
+
+/// From now on the rows stand as they were found.
+fn settle(
+    ledger: &Ledger,
+    writer: &mut Writer,
+    place: Place,
+    record: Option<KeyRecord>,
+    verified: Result<RowSet, Distrust>,
+) {
     writer.record = None;
     ledger.held_mut().place = place;
     let standing = match verified {
@@ -165,7 +185,7 @@ fn settle(ledger: &Ledger, writer: &mut Writer, place: Place, found: Found, stor
                 Some(_) => Standing::Verified,
                 None => Standing::Fresh,
             };
-            if let Found::Record(mut record) = found {
+            if let Some(mut record) = record {
                 let counted = record.generation;
                 record.generation = rows.generation();
                 if counted < record.generation && place == Place::Keychain {

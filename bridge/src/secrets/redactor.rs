@@ -119,6 +119,11 @@ impl Redactor {
         without_held(text, &self.held.load())
     }
 
+    /// A text of others about this connector: without the held values and whatever else looks like a secret.
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        redact_held(text, &self.held.load())
+    }
+
     /// Whether a value of JSON holds one of the values, however it was escaped.
     pub fn is_told_in(&self, json: &Value) -> bool {
         fn tells(held: &Held, json: &Value) -> bool {

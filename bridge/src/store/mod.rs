@@ -3,6 +3,7 @@
 //! Everything here blocks on the disk: call it from `spawn_blocking`. It never decides what is trusted or listed, and
 //! holds no secret.
 
+mod activity;
 mod private;
 mod results;
 mod secrets;
@@ -15,10 +16,11 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::snapshot::{Notice, NoticeLevel};
 
+pub use activity::{ActivityBounds, ActivityCursor};
 pub use results::{Content, MAX_PIECE_CHARS, Piece, ResultError, ResultId, ResultStore, Saved};
 pub use snapshots::{SnapshotKey, StoredSnapshot};
 
@@ -30,14 +32,26 @@ const STEPS: &[&str] = &[
     snapshots::WITH_OFFERS,
     secrets::SCHEMA,
     trust::SCHEMA,
+    activity::SCHEMA,
 ];
 /// Only our own bridge writes here; whoever holds the file longer than this is a backup or a person's tool.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// `state.db`: one connection, used by one thread at a time.
+/// `state.db`: one connection, used by one thread at a time, and one more for activity alone: a page of it may go through
+/// a hundred thousand rows, and a batch may meet the moment when the log is copied back, for neither of which a connector
+/// that starts has to wait. SQLite lets one write while others read.
 pub struct Store {
     path: PathBuf,
     inner: Mutex<Inner>,
+    /// Locked after `inner` where both are.
+    activity: Mutex<Beside>,
+}
+
+#[derive(Default)]
+struct Beside {
+    connection: Option<Connection>,
+    /// The file that it is open on, counted as [`Inner::files`].
+    file: u64,
 }
 
 #[derive(Default)]
@@ -45,6 +59,8 @@ struct Inner {
     /// Absent after a damaged file could not be replaced; each use tries again.
     connection: Option<Connection>,
     notices: Vec<Notice>,
+    /// How many damaged files were set aside.
+    files: u64,
 }
 
 /// Why something could not be read or kept.
@@ -74,6 +90,7 @@ impl Store {
         let store = Self {
             path: path.into(),
             inner: Mutex::default(),
+            activity: Mutex::default(),
         };
         store.with(|_| Ok(()))?;
         Ok(store)
@@ -90,24 +107,79 @@ impl Store {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         match self.attempt(&mut inner, &work) {
             Err(StoreError::Database { source, .. }) if is_damage(&source) => {
-                // Closed before the rename: Windows renames no open file.
-                inner.connection = None;
-                let aside = set_aside(&self.path).map_err(|source| self.files(source))?;
-                inner.notices.push(Notice {
-                    level: NoticeLevel::Warning,
-                    message: format!(
-                        "{} was damaged. It was kept as {} and a new one was made; tool lists are read again from their servers.",
-                        self.path.display(),
-                        aside.display()
-                    ),
-                    line: None,
-                    column: None,
-                    server: None,
-                });
+                self.begin_anew(&mut inner)?;
                 self.attempt(&mut inner, &work)
             }
             other => other,
         }
+    }
+
+    /// As [`Store::with`], on the connection for activity.
+    fn beside<T>(&self, work: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let (outcome, file) = self.attempt_beside(&work)?;
+        match outcome {
+            Err(source) if is_damage(&source) => {
+                {
+                    let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+                    // Whoever met the damage first has set the file aside.
+                    if inner.files == file {
+                        self.begin_anew(&mut inner)?;
+                    }
+                }
+                let (outcome, _) = self.attempt_beside(&work)?;
+                outcome.map_err(|source| self.database(source))
+            }
+            outcome => outcome.map_err(|source| self.database(source)),
+        }
+    }
+
+    /// What came of it, and on which file.
+    fn attempt_beside<T>(
+        &self,
+        work: impl Fn(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<(rusqlite::Result<T>, u64), StoreError> {
+        let is_open = || self.activity.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_open().connection.is_none() {
+            // The other one makes the file and brings it up to date.
+            self.with(|_| Ok(()))?;
+            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut beside = is_open();
+            let opened = Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+                .and_then(|connection| settle(&connection).map(|()| connection));
+            *beside = Beside {
+                connection: Some(opened.map_err(|source| self.database(source))?),
+                file: inner.files,
+            };
+        }
+        let mut beside = is_open();
+        let file = beside.file;
+        match &mut beside.connection {
+            Some(connection) => Ok((work(connection), file)),
+            // It was set aside at this very moment; the next try opens the new one.
+            None => Ok((Err(damage()), file)),
+        }
+    }
+
+    /// Sets a damaged file aside; the next use makes a new one.
+    fn begin_anew(&self, inner: &mut Inner) -> Result<(), StoreError> {
+        // Closed before the rename: Windows renames no open file, and a new file must never meet the old one's log.
+        inner.connection = None;
+        let mut beside = self.activity.lock().unwrap_or_else(PoisonError::into_inner);
+        beside.connection = None;
+        let aside = set_aside(&self.path).map_err(|source| self.files(source))?;
+        inner.files += 1;
+        inner.notices.push(Notice {
+            level: NoticeLevel::Warning,
+            message: format!(
+                "{} was damaged. It was kept as {} and a new one was made; tool lists are read again from their servers.",
+                self.path.display(),
+                aside.display()
+            ),
+            line: None,
+            column: None,
+            server: None,
+        });
+        Ok(())
     }
 
     fn attempt<T>(
@@ -164,12 +236,18 @@ impl Store {
     }
 }
 
-fn prepare(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "journal_mode", "wal")?;
+/// What each connection needs to be told.
+fn settle(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY)?;
     // In WAL mode this loses no committed row when the program dies, and cannot damage the file when the power does.
     connection.pragma_update(None, "synchronous", "normal")?;
     // Kibibytes, as a negative number: a tray app has better use for memory.
-    connection.pragma_update(None, "cache_size", -512)?;
+    connection.pragma_update(None, "cache_size", -512)
+}
+
+fn prepare(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    settle(connection)?;
     if steps.is_empty() {
         return Ok(());
     }
@@ -180,6 +258,10 @@ fn prepare(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> 
     change.pragma_update(None, "application_id", APPLICATION_ID)?;
     change.pragma_update(None, "user_version", STEPS.len())?;
     change.commit()
+}
+
+fn damage() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), None)
 }
 
 fn is_damage(error: &rusqlite::Error) -> bool {

@@ -1,5 +1,6 @@
 //! Tools as callers see them: exposed names, listed schemas, result blocks. Pure.
 
+mod item;
 mod list;
 mod mirror;
 mod name;
@@ -21,8 +22,10 @@ use serde_json::{Map, Value};
 use crate::{
     ids::{ConnectorId, ExposedName, ToolName},
     snapshot::{RejectedTool, ToolHints},
+    trust::{Fingerprint, Unprintable, scan::Finding},
 };
 
+pub use item::{Names, RawItem};
 pub use list::{Format, Found, ListQuery, Listing, McpTool, Offer, Rendered};
 pub use mirror::Arguments;
 pub use name::{MAX_NAME_LENGTH, Route, Routes, Unnamed, did_you_mean, expose};
@@ -42,6 +45,10 @@ pub struct Tool {
     pub input_schema: Map<String, Value>,
     pub hints: ToolHints,
     pub raw: Value,
+    /// Of `raw`, with today's formula; a tool without one is held.
+    pub print: Result<Fingerprint, Unprintable>,
+    /// What stands out in it, other connectors' tools aside: those come and go.
+    pub findings: Vec<Finding>,
 }
 
 /// A complete list of one upstream, read tool by tool.

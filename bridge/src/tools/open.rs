@@ -71,7 +71,9 @@ pub(crate) fn items<'a>(text: &'a str, take: impl FnMut(&'a RawValue) -> bool) -
         }
     }
 
-    serde_json::Deserializer::from_str(text).deserialize_seq(Items(take))
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.deserialize_seq(Items(take))?;
+    reader.end()
 }
 
 /// What a value is, as far as its first character tells.
@@ -131,6 +133,11 @@ pub(crate) fn values(value: &RawValue) -> usize {
         }
     }
     count
+}
+
+/// How many members all objects in a value have together, as written: a name that occurs twice counts twice.
+pub(crate) fn members_written(value: &RawValue) -> usize {
+    Tokens(value.get()).filter(|token| *token == Token::Other(b':')).count()
 }
 
 /// How many characters the value has as JSON without needless blanks and escapes. Only keys that occur twice, of which one

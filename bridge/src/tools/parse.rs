@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{Arguments, ParsedTools, Tool, mirror, schema};
+use super::{Arguments, Names, ParsedTools, RawItem, Tool, mirror, schema};
 use crate::{
     ids::ToolName,
     snapshot::{RejectedTool, ToolHints},
+    trust::{Fingerprint, Unprintable, scan},
 };
 
 /// Longest name of a tool, in characters. The specification asks for at most 128.
@@ -21,14 +22,18 @@ const SHOWN_NAME_CHARS: usize = 80;
 ///
 /// A tool is rejected, with the reason in words, when it has no usable name, shares its name with another one of the
 /// list, or has an input schema that no call could satisfy. Anything else that is wrong with it is left out instead.
-pub fn parse_tools(raw_items: Vec<Value>, arguments: Arguments) -> ParsedTools {
+pub fn parse_tools(raw_items: impl IntoIterator<Item = impl Into<RawItem>>, arguments: Arguments) -> ParsedTools {
+    parse_items(raw_items.into_iter().map(Into::into).collect(), arguments)
+}
+
+fn parse_items(raw_items: Vec<RawItem>, arguments: Arguments) -> ParsedTools {
     let mut uses: HashMap<String, usize> = HashMap::new();
-    for name in raw_items.iter().filter_map(name_of) {
+    for name in raw_items.iter().filter_map(|item| name_of(&item.value)) {
         *uses.entry(name.to_owned()).or_default() += 1;
     }
     let mut out = ParsedTools::default();
     for (index, raw) in raw_items.into_iter().enumerate() {
-        let shown = match name_of(&raw) {
+        let shown = match name_of(&raw.value) {
             Some(name) if !name.is_empty() => name.chars().take(SHOWN_NAME_CHARS).collect(),
             Some(_) | None => format!("#{}", index + 1),
         };
@@ -40,7 +45,8 @@ pub fn parse_tools(raw_items: Vec<Value>, arguments: Arguments) -> ParsedTools {
     out
 }
 
-fn parse_tool(raw: Value, uses: &HashMap<String, usize>, arguments: Arguments) -> Result<Tool, String> {
+fn parse_tool(raw: RawItem, uses: &HashMap<String, usize>, arguments: Arguments) -> Result<Tool, String> {
+    let RawItem { value: raw, names } = raw;
     let Value::Object(item) = &raw else {
         return Err(format!("It is {} instead of an object.", schema::kind(&raw)));
     };
@@ -70,6 +76,10 @@ fn parse_tool(raw: Value, uses: &HashMap<String, usize>, arguments: Arguments) -
         Arguments::InHeadersToo => mirror::fault(&input_schema).map_or(Ok(()), Err)?,
     }
     let annotations = item.get("annotations").and_then(Value::as_object);
+    let print = match names {
+        Names::Unique => Fingerprint::of(&raw),
+        Names::Repeated => Err(Unprintable::RepeatedName),
+    };
     Ok(Tool {
         name: ToolName::new(name),
         title: text_of(item, "title")
@@ -78,6 +88,8 @@ fn parse_tool(raw: Value, uses: &HashMap<String, usize>, arguments: Arguments) -
         description: description.to_owned(),
         input_schema,
         hints: annotations.map(hints_of).unwrap_or_default(),
+        findings: scan::tool(&raw, print.as_ref().err()),
+        print,
         raw,
     })
 }
@@ -105,6 +117,26 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_tool_that_says_something_twice_stays_but_has_no_print() {
+        let texts = [
+            r#"{"name":"once","inputSchema":{"properties":{"a":{"description":"x"}}}}"#,
+            r#"{"name":"twice","inputSchema":{"properties":{"a":{"description":"x","description":"y"}}}}"#,
+        ];
+        let items = texts.map(|text| RawItem::read(serde_json::from_str(text).unwrap()));
+        let tools = super::parse_tools(items, Arguments::InBody).tools;
+        assert_eq!(tools[0].print, Fingerprint::of(&tools[0].raw));
+        assert_eq!(tools[0].findings, []);
+        assert_eq!(tools[1].print, Err(Unprintable::RepeatedName));
+        assert_eq!(tools[1].findings[0].kind, scan::FindingKind::Unprintable);
+    }
+
+    #[test]
+    fn what_stands_out_in_a_tool_is_found_as_it_is_read() {
+        let parsed = parse_tools(vec![json!({"name": "x", "description": "a\u{200b}b"})]);
+        assert_eq!(parsed.tools[0].findings[0].kind, scan::FindingKind::HiddenCharacters);
+    }
 
     fn parse_tools(raw_items: Vec<Value>) -> ParsedTools {
         super::parse_tools(raw_items, Arguments::InBody)

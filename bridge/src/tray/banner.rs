@@ -73,6 +73,7 @@ pub fn banner(event: &Event, snapshot: &Snapshot) -> Option<Banner> {
         }),
         Event::SignInFinished { server: None, .. }
         | Event::ApprovalResolved { .. }
+        | Event::ActivityRecorded { .. }
         | Event::ToolsChanged { .. }
         | Event::ServerStatus { .. }
         | Event::CallStarted { .. }

@@ -98,24 +98,20 @@ pub fn needs_program(call: &Call<'_>, view: &View) -> bool {
 
 /// What refuses it whatever is allowed: before anything is started or connected for it.
 pub fn refusal(call: &Call<'_>, view: &View, now: u64) -> Option<Refusal> {
-    view.standing_refusal(call)
-        .or_else(|| match denial(call, view, now) {
-            Denial::None | Denial::Perhaps(_) => None,
-            Denial::By(rule) => Some(Refusal::Denied(rule)),
-        })
-        .or_else(|| view.tool_refusal(call))
+    passed(call, view, now).err()
 }
 
 /// The whole decision. After connecting for it, decide again on the view of then.
 pub fn decision(call: &Call<'_>, view: &View, now: u64) -> Decision {
-    if let Some(refusal) = refusal(call, view, now) {
-        return Decision::Refuse(refusal);
-    }
+    let perhaps_denied = match passed(call, view, now) {
+        Ok(perhaps) => perhaps,
+        Err(refusal) => return Decision::Refuse(refusal),
+    };
     match call.who {
         Who::Owner => return Decision::Allow(By::Owner),
         Who::Client(_) | Who::WalkIn(_) => {}
     }
-    if let Denial::Perhaps(rule) = denial(call, view, now) {
+    if let Some(rule) = perhaps_denied {
         return Decision::Ask(Why::UnknownProgram(rule));
     }
     match allowance(call, view, now) {
@@ -128,26 +124,26 @@ pub fn decision(call: &Call<'_>, view: &View, now: u64) -> Decision {
     }
 }
 
-enum Denial {
-    None,
-    /// It would, if the caller, who is not known, is the program that it names.
-    Perhaps(RuleId),
-    By(RuleId),
+/// Past all that refuses; with the rule that would deny it if the caller, who is not known, is the program it names.
+fn passed(call: &Call<'_>, view: &View, now: u64) -> Result<Option<RuleId>, Refusal> {
+    view.standing_refusal(call).map_or(Ok(()), Err)?;
+    let perhaps = denial(call, view, now)?;
+    view.tool_refusal(call).map_or(Ok(perhaps), Err)
 }
 
-fn denial(call: &Call<'_>, view: &View, now: u64) -> Denial {
-    let mut perhaps = Denial::None;
+fn denial(call: &Call<'_>, view: &View, now: u64) -> Result<Option<RuleId>, Refusal> {
+    let mut perhaps = None;
     for rule in view.denying(call) {
         let caller = rule.caller.fits(call.who);
         if caller == Fit::Differs || rule.is_over(now) || !call.may_be_meant_by(rule) {
             continue;
         }
         if caller == Fit::Fits {
-            return Denial::By(rule.id);
+            return Err(Refusal::Denied(rule.id));
         }
-        perhaps = Denial::Perhaps(rule.id);
+        perhaps = perhaps.or(Some(rule.id));
     }
-    perhaps
+    Ok(perhaps)
 }
 
 /// The first rule that allows it, or why none does.

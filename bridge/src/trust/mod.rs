@@ -8,6 +8,7 @@ pub(crate) mod packages;
 pub(crate) mod review;
 pub(crate) mod rows;
 pub mod rules;
+pub mod scan;
 pub(crate) mod shown;
 pub(crate) mod stands_out;
 

@@ -1,5 +1,6 @@
 //! The client commands: each asks the running bridge one thing and shows what it answers.
 
+mod activity;
 mod add;
 mod approvals;
 mod call;
@@ -76,6 +77,7 @@ async fn ask(context: &Context, command: &ClientCommand) -> Result<(), Failure> 
         ClientCommand::Approvals => approvals::list(context).await,
         ClientCommand::Approve(args) => approvals::approve(context, args).await,
         ClientCommand::Deny(arg) => approvals::deny(context, &arg.id).await,
+        ClientCommand::Activity(args) => activity::run(context, args).await,
         ClientCommand::Doctor => doctor::run(context).await,
     }
 }

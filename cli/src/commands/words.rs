@@ -91,6 +91,7 @@ fn screen_of(command: &ClientCommand) -> Option<String> {
         ClientCommand::Approvals | ClientCommand::Approve(_) | ClientCommand::Deny(_) => {
             Some("under Approvals".to_owned())
         }
+        ClientCommand::Activity(_) => Some("under Activity".to_owned()),
         ClientCommand::Reconnect(_)
         | ClientCommand::StopTrying(_)
         | ClientCommand::SignIn(_)
@@ -120,6 +121,7 @@ fn connector_of(command: &ClientCommand) -> Option<&str> {
         | ClientCommand::Approvals
         | ClientCommand::Approve(_)
         | ClientCommand::Deny(_)
+        | ClientCommand::Activity(_)
         | ClientCommand::Doctor => None,
     }
 }

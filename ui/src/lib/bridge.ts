@@ -478,6 +478,136 @@ by: WhoView | null, };
 
 export type Scope = "read" | "call" | "manage";
 
+export type ActivityEntry = { 
+/**
+ * Grows with every entry that is kept; never given twice in one database.
+ */
+id: number, 
+/**
+ * Unix milliseconds at which it ended; it began `duration_ms` earlier.
+ */
+at: number, who: ActivityWho, what: ActivityWhat, outcome: ActivityOutcome, 
+/**
+ * The API's code for what went wrong or stood in the way, such as `tool_error`.
+ */
+code?: string, duration_ms?: number, allowed_by: AllowedBy, 
+/**
+ * Something about it deserves a look: the result held text that looks like instructions, or the like.
+ */
+warnings: boolean, };
+
+export type ActivityWho = { kind: ActivityCaller, 
+/**
+ * Of a paired client.
+ */
+client_id?: string, 
+/**
+ * Its name for people.
+ */
+client_name?: string, 
+/**
+ * The program at the other end of the connection.
+ */
+program_name?: string, program_path?: string, pid?: number, };
+
+export type ActivityCaller = "owner" | "walk_in" | "client" | "itself";
+
+export type ActivityWhat = { "kind": "call", server: string, tool: string, arguments: Arguments, } | { "kind": "read", server: string, uri: string, } | { "kind": "prompt", server: string, name: string, arguments: Arguments, } | { "kind": "question", server: string, asks: ActivityQuestion, } | { "kind": "sign_in", server: string, } | { "kind": "sign_out", server: string, } | { "kind": "review", 
+/**
+ * `null` where it is about no connector.
+ */
+server: string | null, of: ActivityReview, 
+/**
+ * The tool, rule or assistant, where it is about one.
+ */
+subject: string | null, } | { "kind": "change", 
+/**
+ * As written in the file (may be no legal id); `null` where it is about no connector.
+ */
+server: string | null, change: ActivityChange, 
+/**
+ * The tool or secret, where it is about one.
+ */
+subject: string | null, } | { "kind": "lost", entries: number, };
+
+export type Arguments = { "kept": "shape", "value": JsonValue } | { "kept": "full", "value": JsonValue };
+
+export type ActivityQuestion = "form" | "page";
+
+export type ActivityReview = "call" | "launch" | "tools" | "rule" | "manage" | "pair" | "policy";
+
+export type ActivityChange = "added" | "edited" | "removed" | "turned_on" | "turned_off" | "tool_turned_on" | "tool_turned_off" | "auto_approve" | "secret_set" | "secret_forgotten" | "file_added" | "file_edited" | "file_removed";
+
+export type ActivityOutcome = "ok" | "failed" | "denied" | "cancelled";
+
+export type AllowedBy = { "by": "owner" } | { "by": "nobody" } | { "by": "rule", rule: string, 
+/**
+ * How the rule reads for people.
+ */
+name: string | null, } | { "by": "person", answer: PersonAnswer, } | { "by": "policy", policy: StandingPolicy, };
+
+export type PersonAnswer = "once" | "until_quit" | "always" | "denied" | "unanswered";
+
+export type StandingPolicy = "walk_ins_may_call" | "asks_itself" | "review_waits";
+
+export type ActivityFilter = { 
+/**
+ * A connector's id.
+ */
+server?: string, caller?: ActivityCaller, 
+/**
+ * A paired client's id.
+ */
+client?: string, 
+/**
+ * A program's path.
+ */
+program?: string, outcome?: ActivityOutcome, kind?: ActivityKind, 
+/**
+ * Occurs in the names, addresses, arguments or codes, whatever the case of its letters.
+ */
+text?: string, 
+/**
+ * Unix milliseconds, itself included.
+ */
+from: number, 
+/**
+ * Unix milliseconds, itself not included.
+ */
+to: number, };
+
+export type ActivityKind = "call" | "read" | "prompt" | "question" | "sign_in" | "sign_out" | "review" | "change" | "lost";
+
+export type ActivityPage = { entries: Array<ActivityEntry>, 
+/**
+ * To ask for the rest with; absent when there is none.
+ */
+next?: number, };
+
+export type ActivityDay = { 
+/**
+ * `2026-07-28`
+ */
+day: string, calls: number, 
+/**
+ * Those of them that did not end well.
+ */
+failures: number, };
+
+export type RuleUse = { rule: string, times: number, 
+/**
+ * Unix milliseconds of the last time.
+ */
+last: number, };
+
+export type ActivityExport = { 
+/**
+ * Absolute.
+ */
+path: string, entries: number, };
+
+export type ExportFormat = "jsonl" | "csv";
+
 export type ConnectionView = { 
 /**
  * Sessions started so far in this run.

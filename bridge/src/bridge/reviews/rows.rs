@@ -23,7 +23,7 @@ impl Owner {
     ///
     /// # Errors
     /// `not_saved`; the person is asked then.
-    pub(super) async fn record(&self, edit: &Edit, next: &Config) -> Result<(), ApiError> {
+    pub(crate) async fn record(&self, edit: &Edit, next: &Config) -> Result<(), ApiError> {
         let admission = &self.world.admission;
         if !admission.review_on() {
             return Ok(());
@@ -70,7 +70,7 @@ impl Owner {
     }
 
     /// Everything that was decided about a connector goes with it.
-    pub(super) async fn forget_trust(&self, id: &ConnectorId) {
+    pub(crate) async fn forget_trust(&self, id: &ConnectorId) {
         if let Err(fault) = self.world.admission.forget(id).await {
             tracing::warn!(connector = %id, %fault, "what was allowed of it is forgotten as soon as it can be");
         }
@@ -111,7 +111,7 @@ impl Owner {
     }
 
     /// What the file turned off by itself stays off until the person says otherwise.
-    pub(super) async fn tighten(&self) {
+    pub(crate) async fn tighten(&self) {
         let admission = &self.world.admission;
         if !admission.review_on() {
             return;

@@ -128,7 +128,7 @@ impl Offers {
 fn items_of<T>(list: RawList, key: &str, read: impl Fn(&str, &Value) -> T) -> Items<T> {
     let mut out = Items::default();
     let mut seen = HashSet::new();
-    for (index, raw) in list.items.into_iter().enumerate() {
+    for (index, raw) in list.items.into_iter().map(|item| item.value).enumerate() {
         let name = match name_of(&raw, key) {
             Ok(name) if seen.insert(name.clone()) => name,
             Ok(name) => {

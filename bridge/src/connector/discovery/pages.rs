@@ -2,10 +2,13 @@
 
 use std::{collections::HashSet, future::Future};
 
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use super::{ListFault, ListKind};
-use crate::tools::open::{self, Kind};
+use crate::tools::{
+    RawItem,
+    open::{self, Kind},
+};
 
 /// Most pages read of one list.
 pub const MAX_PAGES: usize = 200;
@@ -25,7 +28,7 @@ pub struct RawList {
     /// JSON text of the array of all items, each byte for byte as received.
     pub text: String,
     /// The same items, parsed.
-    pub items: Vec<Value>,
+    pub items: Vec<RawItem>,
     /// What was strange about the list, for the log.
     pub remarks: Vec<String>,
 }
@@ -45,7 +48,11 @@ impl RawList {
     /// # Errors
     /// When the text is no JSON array.
     pub fn from_text(text: String) -> serde_json::Result<Self> {
-        let items = serde_json::from_str(&text)?;
+        let mut items = Vec::new();
+        open::items(&text, |item| {
+            items.push(RawItem::read(item));
+            true
+        })?;
         Ok(Self {
             text,
             items,
@@ -98,9 +105,7 @@ where
                 ));
                 return Ok(finish(list, &texts));
             }
-            // A RawValue is valid JSON; it fails to parse only where it is nested too deep.
-            let parsed = serde_json::from_str(item.get()).unwrap_or(Value::Null);
-            list.items.push(parsed);
+            list.items.push(RawItem::read(item));
             texts.push(item.get().to_owned());
         }
         let next = match next_cursor {

@@ -17,8 +17,8 @@ pub struct AutoApproved {
     pub rules: Vec<RuleId>,
 }
 
-/// A tool is listed exactly if the decision allows every call of it by `who`, were walk-ins asked about and `who` asked
-/// nothing by itself. `now` in Unix milliseconds.
+/// A tool is listed exactly if the decision allows every call of it by `who`, were walk-ins asked about and did `who` not
+/// ask by itself; a rule that denies is taken to meet some call. `now` in Unix milliseconds.
 pub fn auto_approved(who: Who<'_>, view: &View, now: u64) -> AutoApproved {
     let mut tools = Vec::new();
     let mut rules = BTreeSet::new();
@@ -64,3 +64,6 @@ fn stands_for(rule: &Rule, who: Who<'_>, now: u64) -> bool {
 fn stands_against(rule: &Rule, who: Who<'_>, now: u64) -> bool {
     rule.caller.fits(who) != Fit::Differs && !rule.is_over(now)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,9 +2,11 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use serde_json::{Map, Value};
+
 use crate::{
     tools::pattern,
-    trust::rules::{Kind, Rule},
+    trust::rules::{Arguments, Condition, Kind, Rule},
 };
 
 /// One of each kind.
@@ -36,27 +38,93 @@ impl<T> PerKind<T> {
 /// Rules under their patterns; one with several patterns may be met more than once.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
-    exact: HashMap<Box<str>, Vec<Arc<Rule>>>,
-    wild: Vec<(Wild, Arc<Rule>)>,
+    exact: HashMap<Box<str>, Bucket>,
+    wild: Vec<(Wild, Bucket)>,
+}
+
+type ByText = HashMap<Box<str>, Vec<Arc<Rule>>>;
+
+/// Rules of one pattern.
+#[derive(Debug, Default)]
+struct Bucket {
+    all: Vec<Arc<Rule>>,
+    /// Those that no single text decides.
+    others: Vec<Arc<Rule>>,
+    /// Those that need an argument to be a text, under its name and the text: nothing else can be meant by them.
+    by_text: HashMap<Box<str>, ByText>,
 }
 
 impl Patterns {
     pub(super) fn add(&mut self, rule: &Arc<Rule>) {
         for pattern in &rule.patterns {
-            match pattern.find(['*', '?']) {
-                None => {
-                    let rules = self.exact.entry(pattern.as_str().into()).or_default();
-                    rules.push(Arc::clone(rule));
-                }
-                Some(first) => self.wild.push((Wild::read(pattern, first), Arc::clone(rule))),
+            let bucket = match pattern.find(['*', '?']) {
+                None => self.exact.entry(pattern.as_str().into()).or_default(),
+                Some(first) => self.wild_bucket(pattern, first),
+            };
+            bucket.add(rule);
+        }
+    }
+
+    fn wild_bucket(&mut self, pattern: &str, first: usize) -> &mut Bucket {
+        let known = self.wild.iter().position(|(wild, _)| &*wild.pattern == pattern);
+        let place = known.unwrap_or_else(|| {
+            self.wild.push((Wild::read(pattern, first), Bucket::default()));
+            self.wild.len() - 1
+        });
+        &mut self.wild[place].1
+    }
+
+    /// Those about this name.
+    pub(super) fn naming<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Rule> {
+        self.buckets(name).flat_map(|bucket| &bucket.all).map(AsRef::as_ref)
+    }
+
+    /// Those about this name that could mean these arguments; the rest differs for certain.
+    pub(super) fn naming_with<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: &'a Map<String, Value>,
+    ) -> impl Iterator<Item = &'a Rule> {
+        self.buckets(name)
+            .flat_map(move |bucket| bucket.with(arguments))
+            .map(AsRef::as_ref)
+    }
+
+    fn buckets<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Bucket> {
+        let wild = self.wild.iter().filter(move |(wild, _)| wild.matches(name));
+        self.exact.get(name).into_iter().chain(wild.map(|(_, bucket)| bucket))
+    }
+}
+
+impl Bucket {
+    fn add(&mut self, rule: &Arc<Rule>) {
+        self.all.push(Arc::clone(rule));
+        match needed_text(&rule.arguments) {
+            None => self.others.push(Arc::clone(rule)),
+            Some((name, text)) => {
+                let texts = self.by_text.entry(name.into()).or_default();
+                texts.entry(text.into()).or_default().push(Arc::clone(rule));
             }
         }
     }
 
-    pub(super) fn naming<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Rule> {
-        let exact = self.exact.get(name).into_iter().flatten();
-        let wild = self.wild.iter().filter(move |(wild, _)| wild.matches(name));
-        exact.chain(wild.map(|(_, rule)| rule)).map(AsRef::as_ref)
+    fn with<'a>(&'a self, arguments: &'a Map<String, Value>) -> impl Iterator<Item = &'a Arc<Rule>> {
+        let by_text = self.by_text.iter().filter_map(|(name, texts)| {
+            let text = arguments.get(&**name)?.as_str()?;
+            texts.get(text)
+        });
+        self.others.iter().chain(by_text.flatten())
+    }
+}
+
+/// An argument that has to be one text.
+fn needed_text(arguments: &Arguments) -> Option<(&str, &str)> {
+    match arguments {
+        Arguments::Any => None,
+        Arguments::Each { conditions } => conditions.iter().find_map(|(name, condition)| match condition {
+            Condition::Equals { value } => Some((name.as_str(), value.as_str()?)),
+            Condition::Any | Condition::OneOf { .. } | Condition::Url { .. } | Condition::Inside { .. } => None,
+        }),
     }
 }
 

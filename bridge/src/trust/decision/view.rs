@@ -173,12 +173,23 @@ impl View {
         }
     }
 
-    /// Rules that deny something of this name.
+    /// Rules that may deny it; those that are about other arguments for certain are left out.
     pub(super) fn denying<'a>(&'a self, call: &Call<'a>) -> impl Iterator<Item = &'a Rule> {
-        self.connectors
+        let (subject, arguments) = (call.subject, call.arguments);
+        let (kind, name) = subject.into_named();
+        let rules = self
+            .connectors
             .get(call.server)
-            .into_iter()
-            .flat_map(move |connector| connector.denying(call.subject))
+            .map(|connector| connector.deny.of(kind));
+        let (whole, some) = match subject {
+            Subject::Tool(_) | Subject::Resource(_) | Subject::Prompt(_) => (None, rules),
+            Subject::CompletePrompt(_) | Subject::CompleteResource(_) => (rules, None),
+        };
+        let whole = whole.into_iter().flat_map(move |rules| rules.naming(name));
+        whole.chain(
+            some.into_iter()
+                .flat_map(move |rules| rules.naming_with(name, arguments)),
+        )
     }
 
     /// Rules that allow something of this name.
@@ -233,7 +244,7 @@ pub(super) struct Callable<'a> {
 
 impl<'a> Callable<'a> {
     pub(super) fn denying(&self) -> impl Iterator<Item = &'a Rule> {
-        self.connector.denying(Subject::Tool(self.name))
+        self.connector.deny.of(Kind::Tools).naming(self.name.as_str())
     }
 
     /// Those that are bound to what it is now.
@@ -273,11 +284,6 @@ impl Prepared {
                 }
             }
         }
-    }
-
-    fn denying<'a>(&'a self, subject: Subject<'a>) -> impl Iterator<Item = &'a Rule> {
-        let (kind, name) = subject.into_named();
-        self.deny.of(kind).naming(name)
     }
 }
 

@@ -168,3 +168,6 @@ fn means_the_same(one: &Value, other: &Value) -> bool {
         (one, other) => one == other,
     }
 }
+
+#[cfg(test)]
+mod tests;

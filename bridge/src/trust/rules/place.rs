@@ -68,3 +68,7 @@ fn without_parents(path: &Path) -> Option<PathBuf> {
     }
     Some(out)
 }
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

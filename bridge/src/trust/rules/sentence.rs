@@ -52,7 +52,10 @@ impl Rule {
             return listed(&names);
         }
         if self.patterns.iter().any(|pattern| pattern == "*") {
-            return format!("every {one}");
+            return match self.effect {
+                Effect::Allow => format!("every {one}"),
+                Effect::Deny => format!("any {one}"),
+            };
         }
         let patterns: Vec<_> = self.patterns.iter().map(String::as_str).collect();
         match patterns.len() {

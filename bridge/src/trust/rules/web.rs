@@ -25,6 +25,9 @@ pub(super) fn fit(text: &str, origin: &str, path: &[String]) -> Fit {
     if !same_site(&given, &wanted) {
         return Fit::Differs;
     }
+    if given.host() != wanted.host() {
+        return Fit::Unsure;
+    }
     plain.below(path)
 }
 
@@ -108,12 +111,17 @@ fn decoded(segment: &str) -> Option<String> {
     percent_decode_str(segment).decode_utf8().ok().map(Into::into)
 }
 
-/// Whether readers are known to disagree about where the host of such a text ends.
+/// Whether readers are known to disagree about which host such a text names.
 fn is_odd(text: &str) -> bool {
-    let after_scheme = text.split_once(':').map_or(text, |(_, rest)| rest);
-    let authority = after_scheme.trim_start_matches(['/', '\\']);
+    let Some((_, after_scheme)) = text.split_once(':').filter(|(_, rest)| rest.starts_with("//")) else {
+        return true;
+    };
+    let authority = after_scheme.trim_start_matches('/');
     let authority = &authority[..authority.find(['/', '?', '#']).unwrap_or(authority.len())];
-    text.contains('\\') || text.contains(|c: char| c.is_control() || c.is_whitespace()) || authority.contains('@')
+    text.contains('\\')
+        || text.contains(|c: char| c.is_control() || c.is_whitespace())
+        || authority.contains('@')
+        || !authority.is_ascii()
 }
 
 /// Whether the host and port are written as they are parsed: no other form of a number, no letters that become others.
@@ -133,15 +141,18 @@ fn is_spelled(authority: &str, given: &Url) -> bool {
     })
 }
 
-/// The same scheme, host and port; a dot at the host's end makes no difference.
+/// The same scheme, host and port; neither a dot at the host's end nor IPv4 within IPv6 makes a difference.
 fn same_site(one: &Url, other: &Url) -> bool {
     let host = |url: &Url| match url.host() {
         Some(Host::Domain(name)) => Some(name.trim_end_matches('.').to_owned()),
         Some(Host::Ipv4(address)) => Some(address.to_string()),
-        Some(Host::Ipv6(address)) => Some(address.to_string()),
+        Some(Host::Ipv6(address)) => Some(address.to_canonical().to_string()),
         None => None,
     };
     one.scheme() == other.scheme()
         && host(one) == host(other)
         && one.port_or_known_default() == other.port_or_known_default()
 }
+
+#[cfg(test)]
+mod tests;
