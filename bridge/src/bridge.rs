@@ -143,7 +143,7 @@ impl BridgeHandle {
     /// Runs a tool. Dropping the future cancels the call at its upstream.
     ///
     /// # Errors
-    /// `unknown_tool`, `disabled`, `unavailable`, `needs_secret`, `needs_sign_in`, `keychain_unavailable`, `denied` where it
+    /// `unknown_tool`, `disabled`, `needs_review`, `unavailable`, `needs_secret`, `needs_sign_in`, `keychain_unavailable`, `denied` where it
     /// needs a page that the person did not open, `upstream_error`, `result_too_large`, `upstream_timeout`.
     pub async fn call(&self, caller: Caller, request: CallRequest) -> Result<CallAnswer, ApiError> {
         calls::run(&self.inner, caller, request).await

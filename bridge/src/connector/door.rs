@@ -210,7 +210,7 @@ impl Door {
     /// The session, connecting first where needed. Whoever asks while an attempt runs awaits that one.
     ///
     /// # Errors
-    /// `disabled`, `unavailable` (with `Retry-After` while it rests), `needs_secret`, `needs_sign_in`, `keychain_unavailable`.
+    /// `disabled`, `needs_review`, `unavailable` (with `Retry-After` while it rests), `needs_secret`, `needs_sign_in`, `keychain_unavailable`.
     pub async fn acquire(&self) -> Result<Arc<Session>, ApiError> {
         if let Some(session) = self.shared.session() {
             return Ok(session);
