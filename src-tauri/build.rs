@@ -34,6 +34,10 @@ const COMMANDS: &[&str] = &[
     "keep_blocked",
     "versions_of",
     "use_version",
+    "activity",
+    "activity_days",
+    "export_activity",
+    "watch_activity",
     "settings",
     "set_theme",
 ];

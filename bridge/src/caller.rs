@@ -2,11 +2,18 @@
 //!
 //! Owns what is known of a caller while its request runs. Never decides what it may do: the routes and `trust` do.
 
-mod program;
+pub mod lookup;
+mod process;
+pub mod program;
+pub(crate) mod socket;
+pub mod token;
 
 use std::sync::Arc;
 
-pub use self::program::{Program, Visitor};
+pub use self::{
+    lookup::{ProgramCell, ProgramLookup},
+    program::{Program, ProgramKey, Script},
+};
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
@@ -14,9 +21,9 @@ use ts_rs::TS;
 #[derive(Debug, Clone)]
 pub enum Caller {
     /// No token, over the loopback port; or the local socket while the tray app runs.
-    WalkIn(Visitor),
+    WalkIn(ProgramCell),
     /// A paired client, by its token.
-    Client { pass: Arc<Pass>, visitor: Visitor },
+    Client { pass: Arc<Pass>, program: ProgramCell },
     /// Our window; headless also the local socket.
     Owner,
 }
@@ -24,7 +31,7 @@ pub enum Caller {
 impl Caller {
     /// A program of which nothing is known.
     pub fn walk_in() -> Self {
-        Self::WalkIn(Visitor::default())
+        Self::WalkIn(ProgramCell::unknown())
     }
 
     /// The word under which its calls, events and results are filed: `walk-in`, `owner`, or `client:<id>`. All walk-ins
@@ -35,6 +42,16 @@ impl Caller {
             Self::Client { pass, .. } => &pass.label,
             Self::Owner => Self::OWNER,
         }
+    }
+
+    /// The same program, as the client whose token it showed.
+    #[must_use]
+    pub fn with(self, pass: Arc<Pass>) -> Self {
+        let program = match self {
+            Self::WalkIn(program) | Self::Client { program, .. } => program,
+            Self::Owner => ProgramCell::unknown(),
+        };
+        Self::Client { pass, program }
     }
 
     /// The owner's label.

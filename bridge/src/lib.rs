@@ -25,6 +25,7 @@ pub mod settings;
 pub mod snapshot;
 pub mod store;
 pub mod tools;
+pub mod traffic;
 pub mod tray;
 pub mod trust;
 #[cfg(test)]

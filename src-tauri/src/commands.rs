@@ -1,5 +1,6 @@
 //! What the window may ask: one function each, one call on the bridge each. The window is the owner.
 
+mod activity;
 mod approvals;
 mod reviews;
 mod secrets;
@@ -75,6 +76,10 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         reviews::keep_blocked,
         reviews::versions_of,
         reviews::use_version,
+        activity::activity,
+        activity::activity_days,
+        activity::export_activity,
+        activity::watch_activity,
         settings,
         set_theme,
     ]

@@ -54,6 +54,7 @@ struct Present {
     closing: bool,
     routes: Option<Channel<String>>,
     snapshots: Option<JoinHandle<()>>,
+    activity: Option<JoinHandle<()>>,
 }
 
 impl Default for Present {
@@ -66,6 +67,7 @@ impl Default for Present {
             closing: false,
             routes: None,
             snapshots: None,
+            activity: None,
         }
     }
 }
@@ -98,6 +100,13 @@ impl Window {
         }
     }
 
+    /// The task that tells the window of what happens; likewise.
+    pub(crate) fn told_by(&self, task: JoinHandle<()>) {
+        if let Some(earlier) = self.present().activity.replace(task) {
+            earlier.abort();
+        }
+    }
+
     /// The window was asked to close: whoever wants one from now on waits until it is gone.
     pub(crate) fn closing(&self) {
         self.present().closing = true;
@@ -106,7 +115,7 @@ impl Window {
     /// Forgets everything of a window that is gone.
     pub(crate) fn closed(&self) {
         let gone = std::mem::take(&mut *self.present());
-        if let Some(task) = gone.snapshots {
+        for task in [gone.snapshots, gone.activity].into_iter().flatten() {
             task.abort();
         }
         self.gone.notify_all();

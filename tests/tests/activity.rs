@@ -39,7 +39,7 @@ fn a_call_a_failed_one_and_a_change_are_there_with_who_did_it_and_how_it_ended()
         ECHO,
         &json!({"path": "/home/p/SENTINEL.txt", "deep": {"n": 1.5}, "force": true}),
     );
-    bridge.owner_post("/mcp/call", &json!({"name": "mcp__fake__fails"}));
+    bridge.owner_post("/mcp/call", &json!({"name": "mcp__fake__fail"}));
     bridge
         .owner_post("/mcp/servers/toggle", &json!({"id": "fake", "enabled": false}))
         .ok();
@@ -64,7 +64,7 @@ fn a_call_a_failed_one_and_a_change_are_there_with_who_did_it_and_how_it_ended()
     let failed = only(&bridge, "outcome=failed&caller=owner");
     assert_eq!(
         (&failed["what"]["tool"], &failed["code"]),
-        (&json!("fails"), &json!("tool_error")),
+        (&json!("fail"), &json!("tool_error")),
         "{failed}"
     );
     assert_eq!(failed["allowed_by"]["by"], "owner");
@@ -98,7 +98,7 @@ fn a_sign_in_is_there_and_no_token_of_it() {
 #[test]
 fn a_change_that_somebody_saves_in_the_file_is_there() {
     let bridge = with_fake();
-    let other = Fake::new("ok").option("name", "other").entry();
+    let other = Fake::new("ok").entry();
     bridge
         .home
         .write_config(&config_text([("fake", Fake::new("ok").entry()), ("second", other)]));
@@ -194,12 +194,12 @@ fn new_entries_are_told_to_the_owner_alone() {
     let told = owner.next("the entry", |event| event.name == "activity_recorded").data;
     assert_eq!(entries(&bridge, "limit=1")[0]["id"], told["newest"]);
     bridge.call_text(ECHO, &json!({}));
-    let mut finished = 0;
-    walk_in.next("the second call's end", |event| {
-        assert_ne!(event.name, "activity_recorded");
-        finished += usize::from(event.name == "call_finished");
-        finished == 2
-    });
+    for end in ["the first call's end", "the second call's end"] {
+        walk_in.next(end, |event| {
+            assert_ne!(event.name, "activity_recorded");
+            event.name == "call_finished"
+        });
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ import { setWorld, type World } from "./rpc-fixture";
 import {
   answer,
   connector,
+  entry,
   everyStatus,
   fileTools,
   now,
@@ -191,8 +192,83 @@ const signIns: Record<string, () => World> = {
   },
 };
 
+function busy(): World {
+  const made = world(ordinary, common);
+  const shape = { path: "text(28)", content: "text(38)" };
+  const minute = 60_000;
+  made.activity = [
+    entry(12, {
+      at: now - minute,
+      who: {
+        kind: "client",
+        client_name: "Claude Code",
+        program_name: "node",
+        program_path: "/usr/bin/node",
+        pid: 4242,
+      },
+      what: { kind: "call", server: "files", tool: "write_file", arguments: { kept: "shape", value: shape } },
+      allowed_by: { by: "person", answer: "once" },
+    }),
+    entry(11, {
+      at: now - 2 * minute,
+      who: { kind: "walk_in", program_name: "Cursor", pid: 777 },
+      what: {
+        kind: "call",
+        server: "postgres",
+        tool: "query",
+        arguments: { kept: "shape", value: { sql: "text(61)", limit: "number", tables: "list(3)", dry: true } },
+      },
+      outcome: "failed",
+      code: "tool_error",
+      duration_ms: 1_412,
+      allowed_by: { by: "rule", rule: "r1", name: "read Postgres" },
+      warnings: true,
+    }),
+    entry(10, {
+      at: now - 9 * minute,
+      who: { kind: "walk_in", program_name: "python3", program_path: "/usr/bin/python3", pid: 911 },
+      what: {
+        kind: "call",
+        server: "postgres",
+        tool: "drop",
+        arguments: { kept: "shape", value: { sql: "text(61)" } },
+      },
+      outcome: "denied",
+      code: "tool_changed",
+      duration_ms: 0,
+      allowed_by: { by: "nobody" },
+    }),
+    entry(9, { at: now - 15 * minute, who: { kind: "owner" }, what: { kind: "sign_in", server: "notion" } }),
+    entry(8, {
+      at: now - 16 * minute,
+      who: { kind: "owner" },
+      what: { kind: "change", server: "notion", change: "secret_set", subject: "TEAM_KEY" },
+      allowed_by: { by: "owner" },
+    }),
+    entry(7, {
+      at: now - 40 * minute,
+      what: { kind: "read", server: "files", uri: `file:///home/p/${long}${long}/notes.md` },
+      outcome: "cancelled",
+      duration_ms: 61_000,
+    }),
+    entry(6, {
+      at: now - 27 * 60 * minute,
+      who: { kind: "itself" },
+      what: { kind: "change", server: "old-one", change: "file_removed", subject: null },
+    }),
+    entry(5, { at: now - 30 * 60 * minute, what: { kind: "lost", entries: 12 }, who: { kind: "itself" } }),
+  ];
+  made.days = Array.from({ length: 14 }, (_, index) => ({
+    day: `2026-11-${String(17 + index).padStart(2, "0")}`,
+    calls: [4, 0, 31, 44, 12, 0, 2, 18, 25, 60, 33, 9, 51, 27][index] ?? 0,
+    failures: [0, 0, 3, 0, 1, 0, 2, 0, 0, 7, 0, 0, 4, 1][index] ?? 0,
+  }));
+  return made;
+}
+
 const worlds: Record<string, () => World> = {
   ...signIns,
+  busy,
   ordinary: () => world(ordinary, common),
   empty: () => world([], common),
   states: () =>

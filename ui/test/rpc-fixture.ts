@@ -1,5 +1,7 @@
 /** Stands in for `src/lib/rpc.ts` in tests and in the preview: the same type, over plain data in memory. */
 import type {
+  ActivityDay,
+  ActivityEntry,
   ApiError,
   CallAnswer,
   ConnectorDetail,
@@ -19,6 +21,9 @@ export type World = {
   secrets: Record<string, SecretView[]>;
   rejected: ConnectorDetail["rejected"];
   log: string[];
+  /** The newest first. */
+  activity: ActivityEntry[];
+  days: ActivityDay[];
   opening: Opening;
   theme: Theme;
   propose: (text: string) => Paste;
@@ -50,6 +55,14 @@ export function writeLog(lines: string[], missed = false): void {
 /** How many wait for a line. */
 export function logWaiters(): number {
   return logWaits.size;
+}
+
+let onNews: () => void = () => {};
+
+/** Something happens. */
+export function happen(...entries: ActivityEntry[]): void {
+  world.activity = [...[...entries].reverse(), ...world.activity];
+  onNews();
 }
 
 export function setWorld(next: World): void {
@@ -133,6 +146,30 @@ export const rpc: Rpc = {
     record("reconnect", id);
     await refuse();
     return { verified: true };
+  },
+  async activity(filter, { before, after }, limit) {
+    record("activity", JSON.stringify(filter), before ?? "-", after ?? "-");
+    const fits = world.activity.filter(
+      ({ id, outcome, what }) =>
+        (filter.server === undefined || ("server" in what && what.server === filter.server)) &&
+        (filter.outcome === undefined || outcome === filter.outcome) &&
+        (filter.text === undefined || JSON.stringify(what).includes(filter.text)) &&
+        (before == null || id < before) &&
+        (after == null || id > after),
+    );
+    const ordered = after == null ? fits : [...fits].reverse();
+    const entries = ordered.slice(0, limit);
+    const last = entries.at(-1);
+    return { entries, ...(ordered.length > limit && last && { next: last.id }) };
+  },
+  activityDays: async () => world.days,
+  async exportActivity(filter, format) {
+    record("export_activity", JSON.stringify(filter), format);
+    await refuse();
+    return { path: `/home/p/Downloads/activity.${format}`, entries: world.activity.length };
+  },
+  async watchActivity(listener) {
+    onNews = listener;
   },
   async tryTool(ticket, name, input) {
     record("try_tool", name, input);

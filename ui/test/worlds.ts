@@ -1,5 +1,6 @@
 /** Data for tests and the preview. */
 import type {
+  ActivityEntry,
   ApprovalView,
   CallAnswer,
   ConnectorView,
@@ -80,6 +81,8 @@ export function world(connectors: ConnectorView[], over: Partial<World> = {}): W
     secrets: {},
     rejected: [],
     log: [],
+    activity: [],
+    days: [],
     opening: { reason: "asked", route: null },
     theme: "system",
     propose: () => ({ proposals: [], problem: null }),
@@ -269,3 +272,23 @@ export const fileTools: ToolView[] = [
   ),
   tool("files", "list_allowed_directories", { type: "object" }, { enabled: false }),
 ];
+
+/** A call that went well. */
+export function entry(id: number, over: Partial<ActivityEntry> = {}): ActivityEntry {
+  return {
+    id,
+    at: now - 60_000,
+    who: { kind: "walk_in" },
+    what: {
+      kind: "call",
+      server: "files",
+      tool: "read_file",
+      arguments: { kept: "shape", value: { path: "text(12)" } },
+    },
+    outcome: "ok",
+    duration_ms: 3,
+    allowed_by: { by: "nobody" },
+    warnings: false,
+    ...over,
+  };
+}

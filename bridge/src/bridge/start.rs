@@ -191,8 +191,7 @@ impl BridgeHandle {
         owner.apply(first).await;
         owner.refresh().await;
         let handle = Self { inner };
-        let spawner = owner.world.spawner.clone();
-        let kin = http::Kin::new(move |pid| spawner.is_kin(pid));
+        let kin = http::Kin::new(owner.world.spawner.clone());
         owner.http.spawn(http::serve(
             handle.clone(),
             ServeOptions {
@@ -200,6 +199,7 @@ impl BridgeHandle {
                 lock,
                 socket_caller: options.shell.socket_caller(),
                 kin,
+                clients: Arc::new(http::NoClients),
                 limits: Limits::default(),
             },
             api,
@@ -364,5 +364,19 @@ fn call_time() -> Result<Duration, StartError> {
             _ => Err(StartError::CallTime(text)),
         },
         _ => Ok(DEFAULT_CALL_TIME),
+    }
+}
+
+impl http::Family for Spawner {
+    fn is_alive(&self) -> bool {
+        self.has_family()
+    }
+
+    fn has(&self, pid: u32) -> bool {
+        self.is_kin(pid)
+    }
+
+    fn members(&self) -> Vec<u32> {
+        self.family()
     }
 }

@@ -7,6 +7,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Instant,
 };
 
 use axum::{Router, body::Body};
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::{
+    credential::Credentials,
     gate::{self, Door},
     limits::Limits,
     peer::Peer,
@@ -30,6 +32,7 @@ use super::{
 use crate::{
     bridge::Caller,
     error::{ApiError, Code},
+    snapshot::ApiMode,
 };
 
 /// The most header lines in one request.
@@ -50,6 +53,7 @@ pub(super) struct Visit {
     pub(super) peer: Peer,
     pub(super) lane: Lane,
     pub(super) caller: Caller,
+    pub(super) credentials: Credentials,
 }
 
 /// Serves one client until it leaves, stalls, or `closing` is cancelled and its present answer is out.
@@ -105,7 +109,7 @@ async fn answer(client: Arc<Client>, request: Request<Incoming>) -> Result<Respo
     let ongoing = Ongoing(client.exchange.clone());
     let (head, body) = request.into_parts();
     let mut response = match client.admit(&head, &raw, body).await {
-        Ok(body) => client.route(head, body).await,
+        Ok((caller, body)) => client.route(caller, head, body).await,
         Err(refusal) => {
             client.exchange.refuse();
             refusal
@@ -119,8 +123,8 @@ async fn answer(client: Arc<Client>, request: Request<Incoming>) -> Result<Respo
 }
 
 impl Client {
-    /// The request's body, or why nothing of it is looked at.
-    async fn admit(&self, head: &Parts, raw: &[u8], body: Incoming) -> Result<Bytes, Response<Body>> {
+    /// Whom the request counts as and its body, or why nothing of it is looked at.
+    async fn admit(&self, head: &Parts, raw: &[u8], body: Incoming) -> Result<(Caller, Bytes), Response<Body>> {
         self.is_welcome(head).map_err(|refusal| {
             let mut response = respond::error(&refusal);
             close_after(&mut response);
@@ -135,15 +139,38 @@ impl Client {
             }
             response
         })?;
+        let visit = &self.visit;
+        let caller = visit
+            .credentials
+            .check(head, visit.door, &visit.caller, Instant::now())
+            .map_err(|refusal| {
+                let mut response = respond::error(&refusal);
+                if refusal.code == Code::Unauthorized {
+                    let scheme = HeaderValue::from_static("Bearer");
+                    response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+                }
+                response
+            })?;
         if head.method != Method::POST {
-            return Ok(Bytes::new());
+            return Ok((caller, Bytes::new()));
         }
-        self.read(gate::body_limit(head.uri.path()), body).await
+        let body = self.read(gate::body_limit(head.uri.path()), body).await?;
+        Ok((caller, body))
     }
 
     fn is_welcome(&self, head: &Parts) -> Result<(), ApiError> {
         match self.visit.peer {
-            Peer::Owner | Peer::Unknown => {}
+            Peer::Owner => {}
+            Peer::Unknown => match self.visit.credentials.api_mode() {
+                ApiMode::Open => {}
+                ApiMode::Token => {
+                    return Err(ApiError::new(
+                        Code::PeerNotOwner,
+                        "This computer does not tell which user connects, so programs that need a token are not let in \
+                         over this port. Use the local socket.",
+                    ));
+                }
+            },
             Peer::Stranger => {
                 return Err(ApiError::new(
                     Code::PeerNotOwner,
@@ -153,7 +180,7 @@ impl Client {
             Peer::Connector => {
                 return Err(ApiError::new(
                     Code::PeerNotOwner,
-                    "A connector's own program may not use this socket.",
+                    "A connector's own program may not use this API.",
                 ));
             }
         }
@@ -189,8 +216,8 @@ impl Client {
         }
     }
 
-    async fn route(&self, mut head: Parts, body: Bytes) -> Response<Body> {
-        head.extensions.insert(self.visit.caller.clone());
+    async fn route(&self, caller: Caller, mut head: Parts, body: Bytes) -> Response<Body> {
+        head.extensions.insert(caller);
         let request = Request::from_parts(head, Body::from(body));
         let answered = AssertUnwindSafe(self.router.clone().oneshot(request)).catch_unwind();
         match answered.await {

@@ -9,11 +9,12 @@ use http::request::Parts;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
-use super::respond;
+use super::{api::Api, respond, routes::Routes};
 use crate::{
     bridge::{Caller, unknown_server},
     error::{ApiError, Code},
     ids::ConnectorId,
+    traffic::{Place, Source},
 };
 
 /// An error as an answer.
@@ -57,6 +58,21 @@ impl<S: Sync> FromRequestParts<S> for Owner {
                  one, the neuron-connectd command line does it through the local socket.",
             ))),
         }
+    }
+}
+
+/// A place for a call, held until its answer is there.
+pub(super) struct Turn(pub(super) Place);
+
+impl<A: Api> FromRequestParts<Routes<A>> for Turn {
+    type Rejection = Refused;
+    async fn from_request_parts(head: &mut Parts, routes: &Routes<A>) -> Result<Self, Refused> {
+        let source = match Asker::from_request_parts(head, routes).await?.0 {
+            Caller::Owner => Source::Owner,
+            Caller::Client { pass, .. } => Source::Client(pass.id.clone()),
+            Caller::WalkIn(program) => routes.traffic.walk_in(&program).await,
+        };
+        Ok(Self(routes.traffic.enter(source).await?))
     }
 }
 

@@ -30,7 +30,8 @@ pub(super) use self::client::{Reply, get, post};
 use super::{
     Limits, ServeOptions,
     api::{Answer, Api},
-    peer::Kin,
+    credential::{Clients, NoClients},
+    kin::{Kin, Nobody},
     routes,
     server::serve_router,
 };
@@ -546,6 +547,11 @@ impl Running {
     }
 
     pub(super) async fn start_with(limits: Limits) -> Self {
+        Self::start_for(limits, Arc::new(NoClients)).await
+    }
+
+    /// With these clients.
+    pub(super) async fn start_for(limits: Limits, clients: Arc<dyn Clients>) -> Self {
         let (folder, lock) = home();
         let (api, hangs) = FakeApi::new();
         let shutdown = CancellationToken::new();
@@ -555,7 +561,8 @@ impl Running {
             port: 0,
             lock: lock.clone(),
             socket_caller: Caller::Owner,
-            kin: Kin::new(|_| false),
+            kin: Kin::new(Nobody),
+            clients,
             limits,
         };
         let task = tokio::spawn(serve_router(router, options, state, shutdown.clone()));

@@ -15,9 +15,10 @@ pub struct Limits {
     pub last_words: Duration,
     /// For answers that are under way at the end.
     pub drain: Duration,
-    /// Connections on the loopback port at once. Not split by program: who is at the other end of a connection costs
-    /// a search through all processes on the systems known.
+    /// Connections on the loopback port at once.
     pub connections: usize,
+    /// Of these, connections of one process.
+    pub connections_of_one: usize,
     /// More of them, on which only a sign-in may come back.
     pub callback_connections: usize,
     /// Connections of other users on the loopback port at once. They are only told that it is not theirs, and get
@@ -36,6 +37,7 @@ impl Default for Limits {
             last_words: Duration::from_secs(1),
             drain: Duration::from_secs(1),
             connections: 512,
+            connections_of_one: 256,
             callback_connections: 16,
             stranger_connections: 16,
             socket_connections: 64,

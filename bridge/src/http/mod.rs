@@ -9,9 +9,12 @@ mod api;
 mod approvals;
 mod body;
 mod connection;
+mod credential;
+mod crowd;
 mod events;
 mod extract;
 mod gate;
+mod kin;
 mod limits;
 mod manage;
 mod offers;
@@ -31,6 +34,8 @@ mod fake;
 #[cfg(test)]
 mod negative;
 
+pub use credential::{Clients, Known, NoClients};
+pub use kin::{Family, Kin};
 pub use limits::Limits;
-pub use peer::Kin;
+pub use routes::served;
 pub use server::{ServeOptions, serve};

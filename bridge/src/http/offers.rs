@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     api::Api,
-    extract::{Json, Owner, Params, Refused, existing_id},
+    extract::{Json, Owner, Params, Refused, Turn, existing_id},
     respond,
     routes::Routes,
 };
@@ -50,6 +50,7 @@ pub(super) struct ReadBody {
 pub(super) async fn read<A: Api>(
     State(routes): State<Routes<A>>,
     _: Owner,
+    Turn(_place): Turn,
     Json(body): Json<ReadBody>,
 ) -> Result<Response, Refused> {
     let server = existing_id(&body.server)?;
@@ -76,6 +77,7 @@ pub(super) struct PromptBody {
 pub(super) async fn prompt<A: Api>(
     State(routes): State<Routes<A>>,
     _: Owner,
+    Turn(_place): Turn,
     Json(body): Json<PromptBody>,
 ) -> Result<Response, Refused> {
     let server = existing_id(&body.server)?;

@@ -9,6 +9,7 @@ use axum::{
     response::Response,
     routing::{MethodFilter, MethodRouter, on},
 };
+use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -17,13 +18,14 @@ use super::{
     activity,
     api::Api,
     approvals, events,
-    extract::{Asker, Json, Name, Params, Refused},
+    extract::{Asker, Json, Name, Params, Refused, Turn},
     gate, manage, offers, respond, secrets, servers, sign_in, tools,
 };
 use crate::{
-    bridge::{CallRequest, ResultPiece},
+    bridge::{BridgeHandle, CallRequest, ResultPiece},
     config::MAX_CALL_MS,
     error::{ApiError, Code},
+    traffic::Traffic,
 };
 
 /// What every handler can reach.
@@ -32,6 +34,8 @@ pub(super) struct Routes<A> {
     pub(super) api: A,
     /// Cancelled when the server closes; streams end then.
     pub(super) closing: CancellationToken,
+    /// The places for calls.
+    pub(super) traffic: Traffic,
 }
 
 /// One line of the table.
@@ -125,7 +129,22 @@ pub(super) fn router<A: Api>(api: A, closing: CancellationToken) -> Router {
         })
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
-        .with_state(Routes { api, closing })
+        .with_state(Routes {
+            api,
+            closing,
+            traffic: Traffic::default(),
+        })
+}
+
+/// Method and path of everything that is served, with `{id}` where a name stands. For those who check all of it.
+pub fn served() -> Vec<(Method, &'static str)> {
+    let table = Routes::<BridgeHandle>::TABLE.iter();
+    table
+        .map(|route| match route.method {
+            POST => (Method::POST, route.path),
+            _ => (Method::GET, route.path),
+        })
+        .collect()
 }
 
 /// The refusal of a path that is none of the table's.
@@ -165,6 +184,7 @@ struct CallBody {
 async fn call<A: Api>(
     State(routes): State<Routes<A>>,
     Asker(caller): Asker,
+    Turn(_place): Turn,
     Json(body): Json<CallBody>,
 ) -> Result<Response, Refused> {
     if body.timeout_ms.is_some_and(|ms| !(1..=MAX_CALL_MS).contains(&ms)) {

@@ -3,31 +3,35 @@
 use std::{
     net::{Ipv4Addr, SocketAddr},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use axum::Router;
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     sync::{OwnedSemaphorePermit, Semaphore, watch},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     connection::{self, Lane, Visit},
+    credential::{Clients, Credentials},
+    crowd::{Crowd, Seat},
     gate::Door,
+    kin::Kin,
     limits::Limits,
-    peer::{Kin, Peer, PeerLookup},
+    peer::{Peer, PeerLookup},
     port, routes,
 };
 use crate::{
     bridge::{BridgeHandle, Caller},
+    caller::{ProgramCell, ProgramLookup, socket::Socket},
     home::{ApiFile, HomeLock},
     snapshot::ApiView,
 };
 
 /// What [`serve`] needs to know.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ServeOptions {
     /// On 127.0.0.1; 0 = any free one.
     pub port: u16,
@@ -35,8 +39,10 @@ pub struct ServeOptions {
     pub lock: Arc<HomeLock>,
     /// Whom the local socket's clients count as.
     pub socket_caller: Caller,
-    /// Whom the local socket is closed to.
+    /// Whom both doors are closed to.
     pub kin: Kin,
+    /// Whose tokens hold.
+    pub clients: Arc<dyn Clients>,
     pub limits: Limits,
 }
 
@@ -66,6 +72,9 @@ pub(super) async fn serve_router(
     let house = House {
         router,
         limits: options.limits,
+        programs: ProgramLookup::default(),
+        kin: options.kin.clone(),
+        credentials: Credentials::new(options.clients.clone()),
         clients: TaskTracker::new(),
         closing: shutdown.clone(),
         cut: CancellationToken::new(),
@@ -148,6 +157,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 struct House {
     router: Router,
     limits: Limits,
+    programs: ProgramLookup,
+    kin: Kin,
+    credentials: Credentials,
     clients: TaskTracker,
     /// No new connections or requests.
     closing: CancellationToken,
@@ -159,6 +171,7 @@ impl House {
     async fn accept_tcp(&self, listener: TcpListener, address: SocketAddr) {
         let lookup = PeerLookup::for_listener(address);
         let places = Places::new(&self.limits);
+        let crowd = Crowd::new(self.limits.connections_of_one);
         loop {
             let accepted = tokio::select! {
                 () = self.closing.cancelled() => return,
@@ -172,7 +185,10 @@ impl House {
                     continue;
                 }
             };
-            let peer = peer_of(&stream, from, lookup);
+            let (peer, socket) = match stream.local_addr() {
+                Ok(local) => lookup.of(from, local),
+                Err(_) => (Peer::Stranger, None),
+            };
             let Some((place, lane)) = places.take(peer) else {
                 continue;
             };
@@ -180,11 +196,20 @@ impl House {
                 door: Door::Port(address.port()),
                 peer,
                 lane,
-                caller: Caller::walk_in(),
+                caller: Caller::WalkIn(
+                    socket.map_or_else(ProgramCell::unknown, |socket| self.programs.of_connection(socket)),
+                ),
+                credentials: self.credentials.clone(),
             };
             // Without it an answer may wait for the client's acknowledgement of an earlier one.
             let _ = stream.set_nodelay(true);
-            self.welcome(stream, visit, place);
+            let arrival = socket.map(|socket| Arrival {
+                socket,
+                seat: crowd.enter(socket),
+                accepted: Instant::now(),
+                places: places.clone(),
+            });
+            self.welcome(stream, visit, arrival, place);
         }
     }
 
@@ -203,13 +228,21 @@ impl House {
             };
             match accepted {
                 Ok(stream) => {
+                    let (peer, pid) = super::peer::of_socket(&stream, &options.kin);
+                    let caller = match &options.socket_caller {
+                        Caller::Owner => Caller::Owner,
+                        Caller::WalkIn(_) | Caller::Client { .. } => {
+                            Caller::WalkIn(pid.map_or_else(ProgramCell::unknown, |pid| self.programs.of_process(pid)))
+                        }
+                    };
                     let visit = Visit {
                         door: Door::Socket,
-                        peer: super::peer::of_socket(&stream, &options.kin),
+                        peer,
                         lane: Lane::Whole,
-                        caller: options.socket_caller.clone(),
+                        caller,
+                        credentials: self.credentials.clone(),
                     };
-                    self.welcome(stream, visit, place);
+                    self.welcome(stream, visit, None, place);
                 }
                 Err(error) => {
                     tracing::warn!("a connection to the local socket could not be taken: {error}");
@@ -219,15 +252,31 @@ impl House {
         }
     }
 
-    fn welcome<S>(&self, stream: S, visit: Visit, place: OwnedSemaphorePermit)
+    fn welcome<S>(&self, stream: S, mut visit: Visit, arrival: Option<Arrival>, mut place: OwnedSemaphorePermit)
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     {
-        let client = connection::run(stream, visit, self.router.clone(), self.limits, self.closing.clone());
-        let cut = self.cut.clone();
+        let (kin, router, limits) = (self.kin.clone(), self.router.clone(), self.limits);
+        let (closing, cut) = (self.closing.clone(), self.cut.clone());
+        let client = async move {
+            let mut seat = None;
+            if let Some(arrival) = arrival {
+                visit.peer = kin.judge(visit.peer, arrival.socket, arrival.accepted).await;
+                if arrival.seat.is_one_too_many().await {
+                    let Some(reserved) = arrival.places.reserved() else {
+                        return;
+                    };
+                    place = reserved;
+                    visit.lane = Lane::CallbackOnly;
+                } else {
+                    seat = Some(arrival.seat);
+                }
+            }
+            connection::run(stream, visit, router, limits, closing).await;
+            drop((place, seat));
+        };
         self.clients.spawn(async move {
             cut.run_until_cancelled(client).await;
-            drop(place);
         });
     }
 
@@ -243,7 +292,16 @@ impl House {
     }
 }
 
-/// How many more connections on the loopback port there may be.
+/// A connection on the loopback port about whose process nothing is known yet.
+struct Arrival {
+    socket: Socket,
+    seat: Seat,
+    accepted: Instant,
+    places: Places,
+}
+
+/// How many more connections on the loopback port there may be. Clones share them.
+#[derive(Clone)]
 struct Places {
     whole: Arc<Semaphore>,
     callback: Arc<Semaphore>,
@@ -261,21 +319,22 @@ impl Places {
 
     /// A place for a connection of this peer, if one is left.
     fn take(&self, peer: Peer) -> Option<(OwnedSemaphorePermit, Lane)> {
-        let place = |from: &Arc<Semaphore>| from.clone().try_acquire_owned().ok();
         match peer {
             Peer::Stranger => place(&self.strangers).map(|place| (place, Lane::Whole)),
             Peer::Owner | Peer::Connector | Peer::Unknown => place(&self.whole)
                 .map(|place| (place, Lane::Whole))
-                .or_else(|| place(&self.callback).map(|place| (place, Lane::CallbackOnly))),
+                .or_else(|| self.reserved().map(|place| (place, Lane::CallbackOnly))),
         }
+    }
+
+    /// A place on which only a sign-in may come back.
+    fn reserved(&self) -> Option<OwnedSemaphorePermit> {
+        place(&self.callback)
     }
 }
 
-fn peer_of(stream: &TcpStream, from: SocketAddr, lookup: PeerLookup) -> Peer {
-    match stream.local_addr() {
-        Ok(local) => lookup.of(from, local),
-        Err(_) => Peer::Stranger,
-    }
+fn place(from: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    from.clone().try_acquire_owned().ok()
 }
 
 #[cfg(unix)]

@@ -287,10 +287,10 @@ pub struct ActivityFilter {
     /// Occurs in the names, addresses, arguments or codes, whatever the case of its letters.
     pub text: Option<String>,
     /// Unix milliseconds, itself included.
-    #[ts(type = "number")]
+    #[ts(optional, type = "number")]
     pub from: Option<u64>,
     /// Unix milliseconds, itself not included.
-    #[ts(type = "number")]
+    #[ts(optional, type = "number")]
     pub to: Option<u64>,
 }
 

@@ -532,7 +532,7 @@ subject: string | null, } | { "kind": "lost", entries: number, };
 
 export type Arguments = { "kept": "shape", "value": JsonValue } | { "kept": "full", "value": JsonValue };
 
-export type ActivityQuestion = "form" | "page";
+export type ActivityQuestion = "form" | "page" | "call" | "change";
 
 export type ActivityReview = "call" | "launch" | "tools" | "rule" | "manage" | "pair" | "policy";
 
@@ -570,11 +570,11 @@ text?: string,
 /**
  * Unix milliseconds, itself included.
  */
-from: number, 
+from?: number, 
 /**
  * Unix milliseconds, itself not included.
  */
-to: number, };
+to?: number, };
 
 export type ActivityKind = "call" | "read" | "prompt" | "question" | "sign_in" | "sign_out" | "review" | "change" | "lost";
 
@@ -733,6 +733,33 @@ result_id?: string,
  * What looks dangerous in the result, a sentence each.
  */
 warnings: Array<string>, };
+
+export type Finding = { kind: FindingKind, 
+/**
+ * Where: `name`, `description`, `inputSchema.properties.path.description`, `instructions`.
+ */
+place: string, 
+/**
+ * The words meant, at most 200 characters, with whatever is hidden in them made visible. The upstream's: never to
+ * be rendered as markup.
+ */
+excerpt: string, };
+
+export type FindingKind = "hidden_characters" | "lookalikes" | "out_of_sight" | "instruction" | "posing" | "secrecy" | "secrets" | "sending" | "other_tools" | "deceptive_name" | "unusual_name" | "unprintable";
+
+export type Piece = { "kind": "text", text: string, } | { "kind": "hidden", 
+/**
+ * What stands in its place: `␛`, `⟨U+200B×3⟩`, `⟨hidden: send secrets⟩`.
+ */
+shown: string, 
+/**
+ * What it is: `U+200B zero-width space`.
+ */
+label: string, 
+/**
+ * How many characters.
+ */
+count: number, };
 
 export type Code = "bad_request" | "unauthorized" | "host_not_allowed" | "origin_not_allowed" | "peer_not_owner" | "scope_missing" | "denied" | "approval_timeout" | "unknown_tool" | "unknown_server" | "not_found" | "method_not_allowed" | "needs_review" | "tool_changed" | "needs_sign_in" | "needs_secret" | "disabled" | "already_exists" | "too_large" | "unsupported_media_type" | "rate_limited" | "internal" | "not_saved" | "upstream_error" | "result_too_large" | "unsafe_authorization_url" | "pkce_not_supported" | "unavailable" | "keychain_unavailable" | "callback_unavailable" | "upstream_timeout";
 

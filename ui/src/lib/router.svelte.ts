@@ -1,6 +1,6 @@
 /** Where the window is: the address after `#`, read into one closed set of places. */
 
-export const tabs = ["overview", "tools", "log", "settings"] as const;
+export const tabs = ["overview", "tools", "activity", "log", "settings"] as const;
 export type Tab = (typeof tabs)[number];
 
 export type Route =
@@ -8,6 +8,7 @@ export type Route =
   | { screen: "add"; by: "paste" | "hand" }
   | { screen: "detail"; id: string; tab: Tab; tool: string | null }
   | { screen: "approvals" }
+  | { screen: "activity" }
   | { screen: "settings" };
 
 /** Unknown addresses lead to the list. */
@@ -21,6 +22,8 @@ export function parseRoute(hash: string): Route {
       return { screen: "add", by: rest[0] === "hand" ? "hand" : "paste" };
     case "approvals":
       return { screen: "approvals" };
+    case "activity":
+      return { screen: "activity" };
     case "settings":
       return { screen: "settings" };
     case "connectors": {

@@ -2,10 +2,15 @@
 import { Channel, invoke } from "@tauri-apps/api/core";
 
 import type {
+  ActivityDay,
+  ActivityExport,
+  ActivityFilter,
+  ActivityPage,
   ApiError,
   CallAnswer,
   ConnectorDetail,
   ConnectorView,
+  ExportFormat,
   LogPage,
   Paste,
   RedirectKind,
@@ -74,6 +79,14 @@ export interface Rpc {
   extendApproval(id: string): Promise<void>;
   /** Opens the page that this question is about in the browser. */
   openApprovalUrl(id: string): Promise<void>;
+  /** What happened: the newest `limit` entries; those `before` an id; or, the oldest first, those `after` one. */
+  activity(filter: ActivityFilter, page: { before?: number; after?: number }, limit: number): Promise<ActivityPage>;
+  /** The last `days` days, the oldest first; they begin at midnight here, `offsetMinutes` ahead of UTC. */
+  activityDays(days: number, offsetMinutes: number): Promise<ActivityDay[]>;
+  /** Writes a file into the folder for downloads. */
+  exportActivity(filter: ActivityFilter, format: ExportFormat): Promise<ActivityExport>;
+  /** Told when there are new entries; one listener at a time, for the life of the window. */
+  watchActivity(onNews: () => void): Promise<void>;
   settings(): Promise<{ theme: Theme }>;
   setTheme(theme: Theme): Promise<void>;
 }
@@ -107,6 +120,11 @@ export const rpc: Rpc = {
   answerApproval: (id, answer, content) => call("answer_approval", { id, answer, content }),
   extendApproval: (id) => call("extend_approval", { id }),
   openApprovalUrl: (id) => call("open_approval_url", { id }),
+  activity: (filter, { before = null, after = null }: { before?: number | null; after?: number | null }, limit) =>
+    call("activity", { filter, before, after, limit }),
+  activityDays: (days, offsetMinutes) => call("activity_days", { days, offsetMinutes }),
+  exportActivity: (filter, format) => call("export_activity", { filter, format }),
+  watchActivity: (onNews) => call("watch_activity", { channel: channel(onNews) }),
   settings: () => call("settings"),
   setTheme: (theme) => call("set_theme", { theme }),
 };

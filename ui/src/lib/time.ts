@@ -12,6 +12,7 @@ const day = 24 * hour;
 const words = new Intl.RelativeTimeFormat(m.locale, { numeric: "auto", style: "long" });
 const clock = new Intl.DateTimeFormat(m.locale, { hour: "2-digit", minute: "2-digit" });
 const tenths = new Intl.NumberFormat(m.locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const exact = new Intl.DateTimeFormat(m.locale, { dateStyle: "medium", timeStyle: "medium" });
 const date = new Intl.DateTimeFormat(m.locale, { dateStyle: "medium", timeStyle: "short" });
 
 /** "now", "2 minutes ago", "yesterday"; a time in the future (a clock that was set back) counts as now. */
@@ -28,6 +29,11 @@ export function ago(at: number, now: number): string {
 /** "09:14" within a day of now, else with the date. */
 export function since(at: number, now: number): string {
   return Math.abs(now - at) < day ? clock.format(at) : date.format(at);
+}
+
+/** The date with the time to the second. */
+export function dayTime(at: number): string {
+  return exact.format(at);
 }
 
 /** Whole seconds until then, never negative. */

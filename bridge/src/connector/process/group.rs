@@ -46,11 +46,14 @@ pub(super) mod table {
     }
 
     pub(in super::super) fn processes() -> impl Iterator<Item = Process> {
+        pids().filter_map(process)
+    }
+
+    pub(in super::super) fn pids() -> impl Iterator<Item = u32> {
         fs::read_dir("/proc")
             .into_iter()
             .flatten()
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-            .filter_map(process)
     }
 
     pub(in super::super) fn process(pid: u32) -> Option<Process> {
@@ -68,17 +71,17 @@ pub(super) mod table {
 
     /// Where a process comes from.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(in super::super) struct Lineage {
+    pub(in super::super) struct Kinship {
         pub parent: u32,
         pub group: u32,
         pub session: u32,
     }
 
-    pub(in super::super) fn lineage(pid: u32) -> Option<Lineage> {
+    pub(in super::super) fn kinship(pid: u32) -> Option<Kinship> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let (_, rest) = stat.rsplit_once(')')?;
         let mut fields = rest.split_whitespace().skip(1).map(|field| field.parse().ok());
-        Some(Lineage {
+        Some(Kinship {
             parent: fields.next()??,
             group: fields.next()??,
             session: fields.next()??,

@@ -17,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot};
 
 mod child;
+mod family;
 mod group;
 mod launch;
 mod registry;
@@ -32,10 +33,6 @@ pub const MARKER: &str = "NEURON_CONNECT_CHILD";
 
 /// Starts that wait for the spawning thread; more wait at their askers.
 const QUEUED_STARTS: usize = 64;
-
-/// Ancestors that are looked at; a deeper tree is nobody's.
-#[cfg(target_os = "linux")]
-const MOST_ANCESTORS: usize = 64;
 
 /// What to run. Nothing is expanded, no shell is involved.
 #[derive(Clone, PartialEq, Eq)]
@@ -97,6 +94,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Running {
     children: HashMap<String, Arc<Held>>,
+    /// What an ended child left running, outside its group.
+    left: Vec<family::Member>,
     shut_down: bool,
 }
 
@@ -160,41 +159,6 @@ impl Spawner {
         self.running().children.len()
     }
 
-    /// Whether a process is a child or was started by one: it carries the marker, or it or one of its ancestors is in a
-    /// child's session or group. True also for one that is gone, whose descendants can be anybody's.
-    ///
-    /// Misses a process that was meant to be missed: one that left its session, its parents and its environment.
-    #[cfg(target_os = "linux")]
-    pub fn is_kin(&self, pid: u32) -> bool {
-        use group::table::{lineage, variable};
-
-        let prefix = format!("{}:", self.shared.home);
-        let children: Vec<u32> = self.running().children.values().map(|child| child.pid()).collect();
-        let Some(mut now) = lineage(pid) else {
-            return true;
-        };
-        let carries = |pid| variable(pid, MARKER).is_some_and(|marker| marker.starts_with(prefix.as_bytes()));
-        if carries(pid) {
-            return true;
-        }
-        for _ in 0..MOST_ANCESTORS {
-            if children.contains(&now.session) || children.contains(&now.group) {
-                return true;
-            }
-            match lineage(now.parent) {
-                Some(parent) => now = parent,
-                None => return false,
-            }
-        }
-        false
-    }
-
-    /// Not implemented for this system: nobody is known to be.
-    #[cfg(not(target_os = "linux"))]
-    pub fn is_kin(&self, _pid: u32) -> bool {
-        false
-    }
-
     fn running(&self) -> std::sync::MutexGuard<'_, Running> {
         self.shared.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -225,7 +189,11 @@ impl Spawner {
 
     /// The child is reaped, nothing of it can be found any more.
     fn reaped(&self, marker: &str) {
-        self.running().children.remove(marker);
+        let left = family::carriers(marker);
+        let mut running = self.running();
+        running.left.extend(left);
+        running.children.remove(marker);
+        drop(running);
         self.shared.registry.forget(marker);
     }
 }

@@ -1,9 +1,21 @@
 use std::time::Instant;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
-use super::{super::fake::*, *};
-use crate::home::discover;
+use super::{
+    super::{
+        credential::{Known, NoClients},
+        fake::*,
+        kin::Nobody,
+    },
+    *,
+};
+use crate::{
+    caller::{Pass, token::TokenHash},
+    home::discover,
+    snapshot::ApiMode,
+};
 
 /// Reads until the other side ends the connection.
 async fn until_closed(stream: &mut TcpStream) -> String {
@@ -140,6 +152,99 @@ async fn when_all_places_are_taken_only_a_sign_in_gets_in_and_the_local_socket_s
 }
 
 #[tokio::test]
+async fn one_process_gets_its_half_of_the_connections_and_others_get_the_rest() {
+    let limits = Limits {
+        connections: 4,
+        connections_of_one: 2,
+        ..Limits::default()
+    };
+    let server = Running::start_with(limits).await;
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut stream = server.connect().await;
+        stream.write_all(get("/healthz").as_bytes()).await.unwrap();
+        assert_eq!(Reply::read(&mut stream).await.status, 200);
+        held.push(stream);
+    }
+    for _ in 0..4 {
+        let refused = server.ask(get("/healthz")).await;
+        assert_eq!((refused.status, refused.refusal().as_str()), (503, "unavailable"));
+    }
+    let other = tokio::process::Command::new("curl")
+        .args([
+            "--silent",
+            "--noproxy",
+            "*",
+            &format!("http://{}/healthz", server.address),
+        ])
+        .output();
+    assert_eq!(other.await.unwrap().stdout, b"{\"ok\":true}");
+    held.clear();
+    let started = Instant::now();
+    while server.ask(get("/healthz")).await.status != 200 {
+        assert!(started.elapsed() < Duration::from_secs(10), "a place becomes free");
+    }
+    server.stop().await;
+}
+
+/// One client, where a token is needed.
+struct OneClient;
+
+const TOKEN: &str = "ncb_a1_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN-_0";
+
+impl Clients for OneClient {
+    fn find(&self, id: &str) -> Option<Known> {
+        (id == "a1").then(|| Known {
+            hash: TokenHash::of(TOKEN),
+            pass: Arc::new(Pass {
+                id: "a1".to_owned(),
+                name: "A".to_owned(),
+                scopes: Vec::new(),
+                servers: None,
+                asks_itself: false,
+                label: "client:a1".to_owned(),
+            }),
+        })
+    }
+
+    fn api_mode(&self) -> ApiMode {
+        ApiMode::Token
+    }
+
+    fn is_pairing_open(&self) -> bool {
+        false
+    }
+}
+
+#[tokio::test]
+async fn where_programs_need_a_token_the_right_one_is_the_client_s_and_the_local_socket_stays_the_owner_s() {
+    let server = Running::start_for(Limits::default(), Arc::new(OneClient)).await;
+    let call = post("/mcp/call", r#"{"name":"t"}"#);
+    let with = |token: &str| call.replacen("\r\n", &format!("\r\nAuthorization: Bearer {token}\r\n"), 1);
+    assert_eq!(server.ask(get("/healthz")).await.status, 200);
+    for refused in [get("/mcp/tools"), get("/no/such/path"), call.clone(), with("x")] {
+        let reply = server.ask(&refused).await;
+        assert_eq!(
+            (reply.status, reply.refusal().as_str()),
+            (401, "unauthorized"),
+            "{refused}"
+        );
+        assert!(reply.head.contains("www-authenticate: bearer\r\n"));
+    }
+    assert_eq!(server.api.take_done(), [""; 0]);
+    assert_eq!(server.ask(with(TOKEN)).await.status, 200);
+    let mut local = server.connect_local().await;
+    local.write_all(call.as_bytes()).await.unwrap();
+    assert_eq!(Reply::read(&mut local).await.status, 200);
+    let done = server.api.take_done();
+    assert!(
+        done.len() == 2 && done.iter().all(|what| what.starts_with("call owner")),
+        "{done:?}"
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn one_connection_serves_many_requests_also_sent_ahead() {
     let server = Running::start().await;
     let mut stream = server.connect().await;
@@ -228,7 +333,8 @@ async fn a_taken_port_is_told_with_its_holder_and_used_as_soon_as_it_is_free() {
         port,
         lock: lock.clone(),
         socket_caller: Caller::Owner,
-        kin: Kin::new(|_| false),
+        kin: Kin::new(Nobody),
+        clients: Arc::new(NoClients),
         limits: Limits::default(),
     };
     let task = tokio::spawn(serve_router(Router::new(), options, state, shutdown.clone()));
@@ -262,7 +368,8 @@ async fn shutting_down_does_not_wait_for_a_taken_port() {
         port: taken.local_addr().unwrap().port(),
         lock,
         socket_caller: Caller::walk_in(),
-        kin: Kin::new(|_| false),
+        kin: Kin::new(Nobody),
+        clients: Arc::new(NoClients),
         limits: Limits::default(),
     };
     let task = tokio::spawn(serve_router(Router::new(), options, state, shutdown.clone()));
