@@ -13,9 +13,11 @@ mod owner;
 mod person_file;
 mod publish;
 mod results;
+mod reviews;
 mod secrets;
 mod sign_in;
 mod start;
+mod versions;
 
 use std::{
     collections::HashMap,
@@ -34,6 +36,7 @@ pub use self::activity::{LARGEST_ACTIVITY_PAGE, MOST_ACTIVITY_DAYS};
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
 pub use self::sign_in::SignInAsk;
 pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
+pub use self::versions::PackageVersions;
 use self::{owner::Command, person_file::Edit, publish::Row};
 pub use crate::{approval::ApprovalAnswer, caller::Caller};
 use crate::{
@@ -140,7 +143,7 @@ impl BridgeHandle {
     /// Runs a tool. Dropping the future cancels the call at its upstream.
     ///
     /// # Errors
-    /// `unknown_tool`, `disabled`, `unavailable`, `needs_secret`, `needs_sign_in`, `keychain_unavailable`, `denied` where it
+    /// `unknown_tool`, `disabled`, `needs_review`, `unavailable`, `needs_secret`, `needs_sign_in`, `keychain_unavailable`, `denied` where it
     /// needs a page that the person did not open, `upstream_error`, `result_too_large`, `upstream_timeout`.
     pub async fn call(&self, caller: Caller, request: CallRequest) -> Result<CallAnswer, ApiError> {
         calls::run(&self.inner, caller, request).await

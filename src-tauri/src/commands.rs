@@ -2,6 +2,7 @@
 
 mod activity;
 mod approvals;
+mod reviews;
 mod secrets;
 mod sign_in;
 
@@ -71,6 +72,10 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         approvals::answer_approval,
         approvals::extend_approval,
         approvals::open_approval_url,
+        reviews::approve_launches,
+        reviews::keep_blocked,
+        reviews::versions_of,
+        reviews::use_version,
         activity::activity,
         activity::activity_days,
         activity::export_activity,

@@ -38,8 +38,8 @@ impl BridgeHandle {
     /// Begins a sign-in; the address of the page where the person signs in, checked and fit to be opened.
     ///
     /// # Errors
-    /// `unknown_server`; `disabled`; `bad_request` where nobody signs in; `needs_review` naming an issuer that needs the
-    /// person's tick; `needs_secret` where the server registers no programs by itself, with what to register there;
+    /// `unknown_server`; `disabled`; `bad_request` where nobody signs in; `needs_review` for a launch that waits for a look,
+    /// or naming an issuer that needs the person's tick; `needs_secret` where the server registers no programs by itself, with what to register there;
     /// `unsafe_authorization_url`, `pkce_not_supported`, `callback_unavailable`, `keychain_unavailable`,
     /// `upstream_error`, `unavailable`.
     pub async fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> Result<String, ApiError> {
@@ -111,6 +111,8 @@ pub(super) fn ends_with(edit: &Edit, before: &Config, after: &Config) -> Option<
         | Edit::Replace(..)
         | Edit::Enabled(..)
         | Edit::ToolEnabled(..)
+        | Edit::DisabledTools(..)
+        | Edit::Args(..)
         | Edit::AutoApprove(..) => return None,
     };
     Some(id.clone())
@@ -166,6 +168,8 @@ async fn begin(world: &Arc<World>, door: &Door, ask: SignInAsk) -> Result<String
         return Err(ApiError::turned_off(&name));
     }
     let server = where_people_sign_in(&entry, &name)?;
+    let admitted = world.admit(&entry).await;
+    admitted.map_err(|cause| unavailable(&name, &cause))?;
     if signs_in_by_itself(&entry) {
         // That is what signing in means there.
         world.sign_ins.let_in_again(&door.shared.id).await?;
