@@ -11,6 +11,7 @@ mod calls;
 mod offers;
 mod owner;
 mod person_file;
+mod pins;
 mod publish;
 mod results;
 mod reviews;
@@ -37,7 +38,7 @@ pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, R
 pub use self::sign_in::SignInAsk;
 pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
 pub use self::versions::PackageVersions;
-use self::{owner::Command, person_file::Edit, publish::Row};
+use self::{owner::Command, person_file::Edit, pins::Looked, publish::Row};
 pub use crate::{approval::ApprovalAnswer, caller::Caller};
 use crate::{
     approval::Approvals,
@@ -90,6 +91,8 @@ pub(crate) struct Published {
     snapshot: Arc<Snapshot>,
     tools: Arc<ToolList>,
     rows: Vec<Row>,
+    /// How what each connector lists stands.
+    looked: HashMap<ConnectorId, Arc<Looked>>,
     doors: HashMap<ConnectorId, Door>,
 }
 

@@ -6,10 +6,10 @@ use std::{
 };
 
 use super::{
-    CallRequest, Caller, Inner, Published,
+    BridgeHandle, CallRequest, Caller, Inner, Published,
     activity::Recording,
     ask::{self, Subject},
-    results,
+    pins, results,
 };
 use crate::{
     activity::{Entry, Outcome, WhoRecord},
@@ -18,7 +18,8 @@ use crate::{
     event::Event,
     ids::{ConnectorId, ExposedName, ToolName},
     snapshot::{ActivityWhat, CallAnswer},
-    tools::{Found, Shaped, Undecodable, shape},
+    tools::{Found, Shaped, Undecodable, Unlisted, shape},
+    trust::Fingerprint,
 };
 
 /// The code of a call whose tool says that it failed.
@@ -28,6 +29,8 @@ struct Target {
     door: Door,
     exposed: ExposedName,
     tool: ToolName,
+    /// To which it is approved.
+    approved: Fingerprint,
 }
 
 pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest) -> Result<CallAnswer, ApiError> {
@@ -151,8 +154,8 @@ fn entry(inner: &Inner, caller: &Caller, request: &CallRequest, server: &Connect
 fn find(inner: &Inner, name: &str) -> Result<Target, Unfound> {
     let published = inner.published.load();
     let (server, tool, exposed, hidden) = match published.tools.find(name) {
-        Some(Found::Listed(tool)) => (&tool.server, &tool.tool.name, &tool.exposed, false),
-        Some(Found::Hidden(route)) => (&route.server, &route.tool, &route.exposed, true),
+        Some(Found::Listed(tool)) => (&tool.server, &tool.tool.name, &tool.exposed, None),
+        Some(Found::Hidden(route, why)) => (&route.server, &route.tool, &route.exposed, Some(why)),
         None => {
             return Err(Unfound {
                 error: withheld(&published, name).unwrap_or_else(|| unknown_tool(inner, name)),
@@ -177,16 +180,22 @@ fn find(inner: &Inner, name: &str) -> Result<Target, Unfound> {
     if let Some(cause) = door.shared.view().machine.withheld() {
         return Err(refused(unavailable(&shown, cause)));
     }
-    if hidden {
-        return Err(refused(ApiError::new(
-            Code::Disabled,
-            format!("The tool {tool} of {shown} is turned off (\"disabledTools\" of {server} in connectors.json)."),
-        )));
+    if let Some(why) = hidden {
+        return Err(refused(pins::refusal(why, server, &shown, tool)));
     }
+    let approved = published
+        .looked
+        .get(server)
+        .ok_or(None)
+        .and_then(|looked| looked.approved(tool));
     Ok(Target {
         door: door.clone(),
         exposed: exposed.clone(),
         tool: tool.clone(),
+        approved: approved.map_err(|why| match why {
+            Some(why) => refused(pins::refusal(why, server, &shown, tool)),
+            None => refused(unknown_tool(inner, name)),
+        })?,
     })
 }
 
@@ -210,14 +219,14 @@ async fn send(
 ) -> Result<CallAnswer, ApiError> {
     let door = &target.door;
     let session = ask::session(door).await?;
-    still_listed(inner, target)?;
     let time = ask::time(door, request.timeout, inner.default_call_time);
     let tool = target.tool.as_str();
     let whose = Whose {
         caller: caller.label(),
         tell,
     };
-    let raw = ask::send(door, Subject::Tool(&target.tool), session, |session| {
+    let before = || still_approved(inner, target);
+    let raw = ask::send(door, Subject::Tool(&target.tool), session, before, |session| {
         let input = &request.input;
         async move { session.call(tool, input, time, whose).await }
     })
@@ -225,13 +234,35 @@ async fn send(
     answer(inner, caller, target, raw, begun).await
 }
 
-/// A first connection may find that the tool is gone.
-fn still_listed(inner: &Inner, target: &Target) -> Result<(), ApiError> {
-    let known = target.door.shared.view();
-    if known.tools.tools.iter().any(|tool| tool.name == target.tool) {
-        return Ok(());
+/// While a list keeps changing, it is looked at so often before a call is given up.
+const LOOKS: usize = 3;
+
+/// What the session lists now has the fingerprint that was approved: a new session may find the tool changed, or gone.
+async fn still_approved(inner: &Arc<Inner>, target: &Target) -> Result<(), ApiError> {
+    let shared = &target.door.shared;
+    for _ in 0..LOOKS {
+        let listed = shared.view().tools.clone();
+        let looked = inner.published.load().looked.get(&shared.id).cloned();
+        let Some(looked) = looked.filter(|looked| Arc::ptr_eq(looked.list(), &listed)) else {
+            BridgeHandle { inner: inner.clone() }.settled().await;
+            continue;
+        };
+        return match looked.approved(&target.tool) {
+            Ok(fingerprint) if fingerprint == target.approved => Ok(()),
+            Ok(_) => Err(refused(target, Unlisted::Changed)),
+            Err(Some(why)) => Err(refused(target, why)),
+            Err(None) => Err(unknown_tool(inner, target.exposed.as_str())),
+        };
     }
-    Err(unknown_tool(inner, target.exposed.as_str()))
+    Err(ApiError::new(
+        Code::Unavailable,
+        format!("What {} offers is changing at this moment; try again.", shared.name()),
+    ))
+}
+
+fn refused(target: &Target, why: Unlisted) -> ApiError {
+    let shared = &target.door.shared;
+    pins::refusal(why, &shared.id, &shared.name(), &target.tool)
 }
 
 async fn answer(

@@ -250,7 +250,8 @@ impl BridgeHandle {
             caller: caller.label(),
             tell: &|_| {},
         };
-        ask::send(door, asked.subject(), session, |session| async move {
+        let before = || std::future::ready(asked.offered(door));
+        ask::send(door, asked.subject(), session, before, |session| async move {
             asked.send(&session, time, whose).await
         })
         .await
@@ -310,6 +311,21 @@ impl Asked {
                 name: name.clone(),
                 arguments: recorder.arguments(arguments),
             },
+        }
+    }
+
+    /// A prompt that is held is not asked for: what its session lists now counts.
+    fn offered(&self, door: &Door) -> Result<(), ApiError> {
+        let name = match self {
+            Self::Resource { .. } => return Ok(()),
+            Self::Prompt { name, .. } => name,
+        };
+        match door.shared.view().offers.prompts.refusal(name) {
+            Some(held) => Err(ApiError::new(
+                Code::NeedsReview,
+                format!("{} of {}: {}", self.shown(), door.shared.name(), held.reason),
+            )),
+            None => Ok(()),
         }
     }
 

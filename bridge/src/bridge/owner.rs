@@ -13,6 +13,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     Inner, Published, activity,
     person_file::{Edit, PersonFile},
+    pins::{PinBoard, PinEdit},
     publish::{self, ListKey, Row, RowLive},
     reviews::{ReviewList, ReviewOrder},
     sign_in, start,
@@ -27,6 +28,7 @@ use crate::{
     secrets::{BindingChange, SecretName},
     settings::Settings,
     snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Reviews, Snapshot, TrustView},
+    trust::pins::Adoption,
 };
 
 /// Stopping gives up on connectors after this long; their processes are then killed with the rest.
@@ -40,7 +42,9 @@ pub(crate) enum Command {
     Edit(Edit, oneshot::Sender<Result<(), ApiError>>),
     Review(ReviewOrder, oneshot::Sender<Result<(), ApiError>>),
     Reload(oneshot::Sender<()>),
+    /// Publishes, and tells once everything that is known was looked at.
     Publish(oneshot::Sender<()>),
+    Pins(ConnectorId, PinEdit, oneshot::Sender<Result<(), ApiError>>),
     Shutdown(oneshot::Sender<()>),
 }
 
@@ -54,6 +58,7 @@ pub(crate) struct Owner {
     pub(super) settings_notices: Vec<Notice>,
     pub(super) connectors: IndexMap<String, Handle>,
     pub(super) list_key: Option<ListKey>,
+    pub(super) pins: PinBoard,
     /// Connectors that are being stopped and may come back, by id.
     pub(super) leaving: HashMap<String, Earlier>,
     /// The connector whose sign-in does not go on with what takes its place.
@@ -98,13 +103,15 @@ impl Owner {
                     }
                     Some(Command::Reload(reply)) => {
                         self.reload_settings();
+                        self.pins.try_again();
                         self.reload().await;
                         let _ = reply.send(());
                     }
                     Some(Command::Publish(reply)) => {
                         self.refresh().await;
-                        let _ = reply.send(());
+                        self.pins.when_settled(reply);
                     }
+                    Some(Command::Pins(id, edit, reply)) => self.pins.edit(id, edit, reply),
                     Some(Command::Shutdown(reply)) => {
                         self.shutdown().await;
                         let _ = reply.send(());
@@ -116,6 +123,10 @@ impl Owner {
                     }
                 },
                 Some(()) = file_changed.recv() => self.reload().await,
+                done = self.pins.next() => {
+                    self.pins.take(done);
+                    self.publish();
+                }
                 () = world.changed.notified() => self.refresh().await,
                 () = world.approvals.changed.notified() => self.publish(),
                 Ok(()) = api.changed() => self.publish(),
@@ -247,6 +258,7 @@ impl Owner {
                 self.secrets_follow(&edit, &config).await;
                 // After the file: where this comes to nothing, the person is asked.
                 let kept = self.record(&edit, &config).await;
+                self.pins_follow(&edit).await;
                 self.apply(config).await;
                 self.forgets = None;
                 kept
@@ -298,6 +310,31 @@ impl Owner {
         }
     }
 
+    /// Where nobody is asked what may run, nobody is there to ask about clean new tools either.
+    pub(super) fn adoption(&self) -> Adoption {
+        match self.world.admission.review_on() {
+            true => Adoption::FirstList,
+            false => Adoption::Clean,
+        }
+    }
+
+    /// A connector that is removed or made by the person inherits nothing.
+    async fn pins_follow(&mut self, edit: &Edit) {
+        match edit {
+            Edit::Add(id, _) | Edit::Remove(id) => {
+                if let Err(error) = self.pins.forget(id).await {
+                    tracing::warn!(connector = %id, %error, "what was approved of its tools could not be forgotten");
+                }
+            }
+            Edit::Replace(..)
+            | Edit::Enabled(..)
+            | Edit::ToolEnabled(..)
+            | Edit::DisabledTools(..)
+            | Edit::Args(..)
+            | Edit::AutoApprove(..) => {}
+        }
+    }
+
     /// Secrets outlive their entry for a while. A file that cannot be read says nothing of its entries.
     fn tell_keychain(&self) {
         if self
@@ -323,6 +360,7 @@ impl Owner {
             .chain(&self.settings_notices)
             .chain(&self.config.notices)
             .cloned()
+            .chain(self.pins.notices())
             .collect();
         notices.sort_by_key(|notice| notice.level);
         notices
@@ -330,7 +368,11 @@ impl Owner {
 
     /// Makes the snapshot and, where something changed in it, the tool list; tells of what differs.
     pub(super) fn publish(&mut self) {
-        let rows = self.rows();
+        let mut rows = self.rows();
+        self.pins.look(&rows);
+        for live in rows.iter_mut().filter_map(|row| row.live.as_mut()) {
+            live.looked = self.pins.looked(&live.entry.id);
+        }
         let before = self.inner.published.load_full();
         let key = publish::list_key(&rows);
         let tools = if self.list_key.as_ref() == Some(&key) {
@@ -362,6 +404,7 @@ impl Owner {
             missed: Vec::new(),
             reviews: Reviews {
                 launches: self.launch_reviews(),
+                tools: publish::tools_reviews(&rows),
                 ..Reviews::default()
             },
             trust: TrustView {
@@ -375,9 +418,12 @@ impl Owner {
             .values()
             .map(|handle| (handle.shared.id.clone(), handle.door()))
             .collect();
+        let looked = rows.iter().filter_map(|row| row.live.as_ref());
+        let looked = looked.filter_map(|live| Some((live.entry.id.clone(), live.looked.clone()?)));
         let published = Published {
             snapshot: snapshot.clone(),
             tools: tools.clone(),
+            looked: looked.collect(),
             rows,
             doors,
         };
@@ -388,6 +434,17 @@ impl Owner {
             *last = snapshot;
             differs
         });
+        self.pins.settle();
+    }
+
+    /// Publishes what is known once all of it was looked at.
+    pub(super) async fn publish_settled(&mut self) {
+        self.refresh().await;
+        while !self.pins.is_settled() {
+            let done = self.pins.next().await;
+            self.pins.take(done);
+            self.publish();
+        }
     }
 
     fn rows(&self) -> Vec<Row> {
@@ -403,6 +460,8 @@ impl Owner {
                     log: handle.shared.log.clone(),
                     access: handle.shared.access(),
                     hidden: self.world.admission.hidden(&handle.shared.entry()),
+                    server: handle.shared.session().and_then(|session| session.server.clone()),
+                    looked: None,
                 }),
             })
             .collect()

@@ -15,7 +15,9 @@ use indexmap::IndexMap;
 use tokio::sync::{Notify, OnceCell, Semaphore, mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::PersonFile, reviews::ReviewList};
+use super::{
+    BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::PersonFile, pins::PinBoard, reviews::ReviewList,
+};
 use crate::{
     activity::Recorder,
     approval::Approvals,
@@ -152,6 +154,7 @@ impl BridgeHandle {
             snapshot: snapshot.clone(),
             tools: Arc::new(ToolList::build(Vec::new())),
             rows: Vec::new(),
+            looked: HashMap::new(),
             doors: HashMap::new(),
         };
         let inner = Arc::new(Inner {
@@ -167,6 +170,7 @@ impl BridgeHandle {
             calls: AtomicU64::new(0),
             default_call_time,
         });
+        let pinned = world.ledger.clone();
         let mut owner = Owner {
             world,
             inner: inner.clone(),
@@ -179,6 +183,7 @@ impl BridgeHandle {
             settings_notices,
             connectors: IndexMap::new(),
             list_key: None,
+            pins: PinBoard::new(pinned),
             leaving: HashMap::new(),
             forgets: None,
             reviews: ReviewList::default(),
@@ -188,8 +193,9 @@ impl BridgeHandle {
             _watcher: watcher,
         };
         owner.begin_review(options.shell).await;
+        owner.pins.join(owner.adoption());
         owner.apply(first).await;
-        owner.refresh().await;
+        owner.publish_settled().await;
         let handle = Self { inner };
         let kin = http::Kin::new(owner.world.spawner.clone());
         owner.http.spawn(http::serve(

@@ -212,6 +212,7 @@ impl World {
             return Some(Known {
                 list,
                 offers: Offers::default(),
+                instructions: None,
                 era: None,
             });
         }
@@ -233,6 +234,7 @@ impl World {
                 Some(Known {
                     list,
                     offers: Offers::default().updated(offers),
+                    instructions: snapshot.instructions.map(Arc::from),
                     era: Some(snapshot.era),
                 })
             }),

@@ -16,7 +16,7 @@ use crate::{
     config::AutoApprove,
     error::ApiError,
     event::Numbered,
-    ids::ConnectorId,
+    ids::{ConnectorId, ToolName},
     oauth::{Callback, Finished},
     secrets::SecretName,
     snapshot::{
@@ -65,6 +65,9 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn extend_approval(&self, id: String) -> impl Answer<ApprovalView>;
     fn approve_launches(&self, ids: Vec<String>) -> impl Answer<()>;
     fn keep_blocked(&self, id: String) -> impl Answer<()>;
+    fn approve_tools(&self, server: ConnectorId, versions: Vec<(ToolName, String)>) -> impl Answer<()>;
+    fn keep_tool_blocked(&self, server: ConnectorId, tool: ToolName, version: String) -> impl Answer<()>;
+    fn approve_instructions(&self, server: ConnectorId, version: String) -> impl Answer<()>;
     fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> impl Answer<String>;
     fn cancel_sign_in(&self, id: ConnectorId) -> impl Answer<()>;
     fn sign_out(&self, id: ConnectorId) -> impl Answer<()>;
@@ -194,6 +197,18 @@ impl Api for BridgeHandle {
 
     fn keep_blocked(&self, id: String) -> impl Answer<()> {
         self.keep_blocked(id)
+    }
+
+    fn approve_tools(&self, server: ConnectorId, versions: Vec<(ToolName, String)>) -> impl Answer<()> {
+        self.approve_tools(server, versions)
+    }
+
+    fn keep_tool_blocked(&self, server: ConnectorId, tool: ToolName, version: String) -> impl Answer<()> {
+        self.keep_tool_blocked(server, tool, version)
+    }
+
+    fn approve_instructions(&self, server: ConnectorId, version: String) -> impl Answer<()> {
+        self.approve_instructions(server, version)
     }
 
     fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> impl Answer<String> {

@@ -1,5 +1,7 @@
-//! Questions and launches that wait for the person. The owner sees and answers them; whoever made the call sees how its
+//! Questions, launches and tools that wait for the person. The owner sees and answers them; whoever made the call sees how its
 //! own questions stand.
+
+mod tools;
 
 use axum::{extract::State, response::Response};
 use serde::{Deserialize, Serialize};
@@ -91,6 +93,7 @@ impl<'a> Launch<'a> {
 enum Waits<'a> {
     Question(Approval<'a>),
     Launch(Box<Launch<'a>>),
+    Tools(Box<tools::Tools<'a>>),
 }
 
 pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller): Asker) -> Response {
@@ -105,8 +108,10 @@ pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller):
         .map(|view| Waits::Question(Approval::for_caller(&caller, view)));
     let launches = snapshot.reviews.launches.iter().filter(|_| caller.is_owner());
     let launches = launches.map(|review| Waits::Launch(Box::new(Launch::waiting(review))));
+    let tools = snapshot.reviews.tools.iter().filter(|_| caller.is_owner());
+    let tools = tools.map(|review| Waits::Tools(Box::new(tools::Tools::waiting(review))));
     respond::json(&List {
-        approvals: questions.chain(launches).collect(),
+        approvals: questions.chain(launches).chain(tools).collect(),
     })
 }
 
@@ -123,6 +128,9 @@ pub(super) async fn one<A: Api>(
     let snapshot = routes.api.snapshot();
     if let Some(review) = launch(&snapshot, &id).filter(|_| caller.is_owner()) {
         return Ok(respond::json(&Launch::waiting(review)));
+    }
+    if let Some(review) = tools::find(&snapshot, &id).filter(|_| caller.is_owner()) {
+        return Ok(respond::json(&tools::Tools::waiting(review)));
     }
     let view = routes.api.approval(caller.clone(), id).await?;
     Ok(respond::json(&Approval::for_caller(&caller, &view)))
@@ -189,6 +197,9 @@ pub(super) async fn answer<A: Api>(
     let snapshot = routes.api.snapshot();
     if let Some(review) = launch(&snapshot, &id) {
         return answer_launch(&routes, review, body).await;
+    }
+    if let Some(review) = tools::find(&snapshot, &id) {
+        return tools::answer(&routes, review, body).await;
     }
     let answer = match (body.answer, body.content) {
         (Said::Approve, content) => Some(ApprovalAnswer::Approve(content)),

@@ -49,9 +49,10 @@ use crate::{
     secrets::SecretName,
     snapshot::{
         ActivityFilter, ActivityPage, ApiView, ApprovalState, ApprovalView, AuthState, AuthView, CallAnswer,
-        ConfigView, ConnectionView, ConnectorDetail, ConnectorView, Elicitation, EntryOrigin, ExportFormat, KeptIn,
-        KeychainView, LaunchReview, LaunchShown, LaunchWhy, LogPage, Question, Readiness, RejectedTool, Reviews,
-        SecretView, SignInOutcome, Snapshot, Status, ToolHints, ToolState, ToolView, TransportKind, TrustView,
+        ConfigView, ConnectionView, ConnectorDetail, ConnectorView, Elicitation, EntryOrigin, ExportFormat,
+        FindingView, KeptIn, KeychainView, LaunchReview, LaunchShown, LaunchWhy, LogPage, Question, Readiness,
+        RejectedTool, Reviews, SecretView, SignInOutcome, Snapshot, Status, TextReview, ToolHints, ToolReview,
+        ToolState, ToolText, ToolView, ToolsReview, TransportKind, TrustView,
     },
     store::ActivityCursor,
     tools::{Listing, Offer, Tool, ToolList},
@@ -155,6 +156,7 @@ fn tool_view(connector: &str, tool: &str, enabled: bool, auto_approved: bool) ->
         enabled,
         state: ToolState::Approved,
         findings: Vec::new(),
+        hidden: (!enabled).then(|| "It is turned off.".to_owned()),
         auto_approved,
     }
 }
@@ -204,6 +206,47 @@ fn launch(id: &str) -> LaunchReview {
     }
 }
 
+fn tools_review() -> ToolsReview {
+    let text = || ToolText {
+        title: None,
+        description: PRIVATE.to_owned(),
+        input_schema: "{}".to_owned(),
+        output_schema: None,
+        hints: ToolHints::default(),
+    };
+    let finding = || FindingView {
+        kind: "instruction".to_owned(),
+        sentence: "It tells the assistant what to do, instead of what the tool does.".to_owned(),
+        place: "description".to_owned(),
+        excerpt: PRIVATE.to_owned(),
+    };
+    let tool = |name: &str, state, findings| {
+        Arc::new(ToolReview {
+            tool: ToolName::new(name),
+            state,
+            version: format!("v-{name}"),
+            before: None,
+            now: text(),
+            findings,
+            approved_at: None,
+        })
+    };
+    ToolsReview {
+        server: ConnectorId::parse("files").unwrap(),
+        server_name: "Files".to_owned(),
+        tools: vec![
+            tool("new", ToolState::Pending, Vec::new()),
+            tool("odd", ToolState::Held, vec![finding()]),
+        ],
+        instructions: Some(TextReview {
+            version: "v-text".to_owned(),
+            before: None,
+            now: PRIVATE.to_owned(),
+            findings: Vec::new(),
+        }),
+    }
+}
+
 impl Api for FakeApi {
     fn snapshot(&self) -> Arc<Snapshot> {
         Arc::new(Snapshot {
@@ -221,6 +264,7 @@ impl Api for FakeApi {
             missed: Vec::new(),
             reviews: Reviews {
                 launches: vec![launch("launch-1")],
+                tools: vec![tools_review()],
                 ..Reviews::default()
             },
             trust: TrustView::default(),
@@ -355,6 +399,7 @@ impl Api for FakeApi {
                 name: "#3".into(),
                 reason: "It has no name.".into(),
             }],
+            instructions: None,
             entry: PRIVATE.into(),
             secrets: vec![SecretView {
                 name: Some(PRIVATE.into()),
@@ -446,6 +491,25 @@ impl Api for FakeApi {
 
     async fn keep_blocked(&self, id: String) -> Result<(), ApiError> {
         self.did(format!("keep_blocked {id}"));
+        Ok(())
+    }
+
+    async fn approve_tools(&self, server: ConnectorId, versions: Vec<(ToolName, String)>) -> Result<(), ApiError> {
+        let versions: Vec<_> = versions
+            .iter()
+            .map(|(tool, version)| format!("{tool}={version}"))
+            .collect();
+        self.did(format!("approve_tools {server} {}", versions.join(" ")));
+        Ok(())
+    }
+
+    async fn keep_tool_blocked(&self, server: ConnectorId, tool: ToolName, version: String) -> Result<(), ApiError> {
+        self.did(format!("keep_tool_blocked {server} {tool}={version}"));
+        Ok(())
+    }
+
+    async fn approve_instructions(&self, server: ConnectorId, version: String) -> Result<(), ApiError> {
+        self.did(format!("approve_instructions {server} {version}"));
         Ok(())
     }
 

@@ -642,6 +642,10 @@ export type ConnectorDetail = { connector: ConnectorView, tools: Array<ToolView>
  */
 rejected: Array<RejectedTool>, 
 /**
+ * What its server tells assistants about itself, as it was approved.
+ */
+instructions?: string, 
+/**
  * The entry as JSON text, as written in the file (owner only).
  */
 entry: string, 
@@ -695,6 +699,10 @@ enabled: boolean, state: ToolState,
  * What the scan found in it.
  */
 findings: Array<FindingView>, 
+/**
+ * Why callers do not see it, in a sentence; absent where they do.
+ */
+hidden?: string, 
 /**
  * True when `autoApprove` covers it.
  */
