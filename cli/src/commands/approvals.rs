@@ -8,6 +8,7 @@ use std::{
 use serde_json::{Map, Value, json, value::RawValue};
 
 mod launch;
+mod tools;
 
 use super::Context;
 use crate::{
@@ -36,6 +37,17 @@ pub(super) async fn approve(context: &Context, args: &ApproveArgs) -> Result<(),
         return approve_launches(context, &client, launches).await;
     };
     let path = path(id);
+    if id.starts_with(tools::TOOLS) {
+        let body = tools::yes(&args.tools, args.instructions).to_string();
+        let answer = client.post(&path, body).await?.ok()?;
+        context.show(&answer, || {
+            format!(
+                "Approved, of {}.",
+                harmless(answer["approval"]["server_name"].as_str().unwrap_or_default())
+            )
+        });
+        return Ok(());
+    }
     let body = match input(&client, &path, &args.values).await? {
         None => json!({"answer": "approve"}).to_string(),
         Some(Input::Typed(content)) => json!({"answer": "approve", "content": content}).to_string(),
@@ -145,6 +157,9 @@ fn text(screen: Screen, body: &Value, now: Duration) -> String {
 fn shown(screen: Screen, question: &Value, now: Duration) -> String {
     if question["kind"] == "launch" {
         return launch::shown(screen, question);
+    }
+    if question["kind"] == "tools" {
+        return tools::shown(screen, question);
     }
     let word = |value: &Value| harmless(value.as_str().unwrap_or_default());
     let id = question["id"].as_str().unwrap_or_default();
