@@ -5,6 +5,7 @@ mod approvals;
 mod reviews;
 mod secrets;
 mod sign_in;
+mod tools;
 
 use std::{
     collections::HashMap,
@@ -72,6 +73,9 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         approvals::answer_approval,
         approvals::extend_approval,
         approvals::open_approval_url,
+        tools::approve_tools,
+        tools::keep_tool_blocked,
+        tools::approve_instructions,
         reviews::approve_launches,
         reviews::keep_blocked,
         reviews::versions_of,
