@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use self::queue::Queue;
-pub use self::queue::{Full, Unanswerable};
+pub use self::queue::{Asker, Full, Unanswerable};
 use crate::{
     activity::{Entry, Outcome, Recorder, WhoRecord},
     bridge::Caller,
@@ -92,8 +92,8 @@ pub struct Asking {
     /// The connector that it is about, and its name for people.
     pub server: ConnectorId,
     pub server_name: String,
-    /// The label of the caller whose call it belongs to; the owner's where that is not certain.
-    pub caller: String,
+    /// Whose call it belongs to; the owner's where that is not certain.
+    pub asker: Asker,
     pub question: Question,
 }
 
@@ -132,7 +132,7 @@ impl Approvals {
         let Asking {
             server,
             server_name,
-            caller,
+            asker,
             question,
         } = asking;
         let (sender, verdict) = oneshot::channel();
@@ -152,7 +152,8 @@ impl Approvals {
             moved: moved.clone(),
         };
         let mut queue = self.lock();
-        queue.ask(view, caller.clone(), waiter, Instant::now())?;
+        let caller = asker.label.clone();
+        queue.ask(view, asker, waiter, Instant::now())?;
         self.events.publish(Event::ApprovalRequested {
             approval: id.clone(),
             server,
@@ -173,15 +174,15 @@ impl Approvals {
         let queue = self.lock();
         let items = queue
             .waiting()
-            .filter(|item| of.is_none_or(|caller| item.caller == caller));
+            .filter(|item| of.is_none_or(|label| item.asker.label == label));
         items.map(|item| item.view.clone()).collect()
     }
 
     /// One that waits, or one of the newest that did; for one caller only its own.
     pub fn find(&self, id: &str, of: Option<&str>) -> Option<ApprovalView> {
         let queue = self.lock();
-        let (view, caller) = queue.find(id)?;
-        of.is_none_or(|of| of == caller).then(|| view.clone())
+        let (view, asker) = queue.find(id)?;
+        of.is_none_or(|label| asker.label == label).then(|| view.clone())
     }
 
     /// Takes the person's answer.
@@ -236,13 +237,13 @@ impl Approvals {
         outcome: Outcome,
     ) -> Result<ApprovalView, Unanswerable> {
         let item = queue.settle(id, verdict.state())?;
-        self.activity.record(entry(&item.view, &item.caller, outcome));
+        self.activity.record(entry(&item.view, &item.asker.label, outcome));
         // Whoever asked may have gone at this very moment.
         let _ = item.waiter.verdict.send(verdict);
         self.events.publish(Event::ApprovalResolved {
             approval: item.view.id.clone(),
             server: item.view.server.clone(),
-            caller: item.caller,
+            caller: item.asker.label,
             state: item.view.state,
         });
         self.changed.notify_one();

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{End, under_way::UnderWay};
 use crate::{
-    approval::{Approvals, Asking, Verdict, Waiting, elicitation},
+    approval::{Approvals, Asker, Asking, Verdict, Waiting, elicitation},
     bridge::Caller,
     config,
     connector::log::Log,
@@ -186,7 +186,10 @@ impl Desk {
         let asking = Asking {
             server: self.server.clone(),
             server_name: self.server_name.clone(),
-            caller,
+            asker: Asker {
+                label: caller,
+                source: None,
+            },
             question: Question::Elicitation { asks },
         };
         let mut waiting = match self.approvals.ask(asking) {
