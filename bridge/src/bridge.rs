@@ -5,16 +5,21 @@
 //! their connector, so that nobody waits for anybody else.
 
 mod activity;
+mod answers;
 mod approvals;
 mod ask;
 mod calls;
+mod decide;
 mod offers;
 mod owner;
+mod permit;
 mod person_file;
 mod pins;
 mod publish;
+mod question;
 mod results;
 mod reviews;
+mod rules;
 mod secrets;
 mod sign_in;
 mod start;
@@ -34,11 +39,13 @@ use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 pub use self::activity::{LARGEST_ACTIVITY_PAGE, MOST_ACTIVITY_DAYS};
+pub use self::answers::CallReply;
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
+pub use self::rules::AutoApproved;
 pub use self::sign_in::SignInAsk;
 pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
 pub use self::versions::PackageVersions;
-use self::{owner::Command, person_file::Edit, pins::Looked, publish::Row};
+use self::{decide::Rules, owner::Command, person_file::Edit, pins::Looked, publish::Row};
 pub use crate::{approval::ApprovalAnswer, caller::Caller};
 use crate::{
     approval::Approvals,
@@ -53,6 +60,8 @@ use crate::{
     snapshot::{ApiView, CallAnswer, ConnectorDetail, ConnectorView, LogPage, Snapshot},
     store::ResultStore,
     tools::ToolList,
+    traffic::Place,
+    trust::decision::View,
 };
 
 /// One call as it came in; `input` is forwarded exactly as it is.
@@ -63,6 +72,8 @@ pub struct CallRequest {
     pub input: Map<String, Value>,
     /// At most one hour.
     pub timeout: Option<Duration>,
+    /// Its place among the calls, given up while the person is asked.
+    pub turn: Option<Arc<Place>>,
 }
 
 /// A piece of a large result.
@@ -94,11 +105,16 @@ pub(crate) struct Published {
     /// How what each connector lists stands.
     looked: HashMap<ConnectorId, Arc<Looked>>,
     doors: HashMap<ConnectorId, Door>,
+    /// What calls are decided on.
+    view: Arc<View>,
+    rules: Arc<Rules>,
 }
 
 struct Inner {
     published: ArcSwap<Published>,
     snapshots: watch::Sender<Arc<Snapshot>>,
+    /// The published view, for calls that wait for the person.
+    views: watch::Sender<Arc<View>>,
     events: Arc<EventLog>,
     commands: mpsc::Sender<Command>,
     api: watch::Sender<ApiView>,
@@ -143,11 +159,12 @@ impl BridgeHandle {
         &self.inner.api
     }
 
-    /// Runs a tool. Dropping the future cancels the call at its upstream.
+    /// Runs a tool, once a rule or the person lets it. Dropping the future cancels the call at its upstream, and withdraws
+    /// its question.
     ///
     /// # Errors
-    /// `unknown_tool`, `disabled`, `needs_review`, `unavailable`, `needs_secret`, `needs_sign_in`, `keychain_unavailable`, `denied` where it
-    /// needs a page that the person did not open, `upstream_error`, `result_too_large`, `upstream_timeout`.
+    /// `unknown_tool`, `disabled`, `needs_review`, `tool_changed`, `unavailable`, `needs_secret`, `needs_sign_in`,
+    /// `keychain_unavailable`, `denied`, also where it needs a page that the person did not open, `approval_timeout`, `rate_limited` where too many questions wait, `upstream_error`, `result_too_large`, `upstream_timeout`.
     pub async fn call(&self, caller: Caller, request: CallRequest) -> Result<CallAnswer, ApiError> {
         calls::run(&self.inner, caller, request).await
     }

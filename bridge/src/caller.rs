@@ -7,6 +7,7 @@ mod process;
 pub mod program;
 pub(crate) mod socket;
 pub mod token;
+mod who;
 
 use std::sync::Arc;
 

@@ -5,6 +5,7 @@
 mod activity;
 mod approval;
 mod review;
+mod rule;
 mod sign_in;
 mod trust;
 
@@ -24,6 +25,7 @@ pub use self::{
         EntryOrigin, FindingView, Given, LaunchReview, LaunchShown, LaunchWhy, Reviews, RuleProposal, StandsOut,
         TextReview, ToolReview, ToolState, ToolText, ToolsReview,
     },
+    rule::{RuleSleep, RuleView},
     sign_in::{KeptIn, KeychainState, KeychainView, RedirectKind, SignInOutcome, SignInStage, SignInView},
     trust::{
         ApiMode, AskerView, ClientView, MutedView, PairingRequest, PairingView, PausedView, ProgramView, TrustStanding,

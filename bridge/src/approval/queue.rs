@@ -4,6 +4,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
+use super::Matter;
 use crate::{
     snapshot::{ApprovalState, ApprovalView, Question},
     traffic::Source,
@@ -31,6 +32,8 @@ pub const KEPT: usize = 32;
 pub(super) struct Item<W> {
     pub view: ApprovalView,
     pub asker: Asker,
+    /// Of a call: what exactly is asked about.
+    pub matter: Option<Matter>,
     pub waiter: W,
     asked: Instant,
     deadline: Instant,
@@ -106,13 +109,21 @@ impl<W> Default for Queue<W> {
 
 impl<W> Queue<W> {
     /// Adds a question of `asker`; the view's `expires_at` is set to when it ends.
-    pub fn ask(&mut self, mut view: ApprovalView, asker: Asker, waiter: W, now: Instant) -> Result<(), Full> {
+    pub fn ask(
+        &mut self,
+        mut view: ApprovalView,
+        asker: Asker,
+        matter: Option<Matter>,
+        waiter: W,
+        now: Instant,
+    ) -> Result<(), Full> {
         self.has_room(&view, &asker)?;
         let within = Lifetime::of(&view.question).first;
         view.expires_at = view.asked_at + millis(within);
         self.waiting.push(Item {
             view,
             asker,
+            matter,
             waiter,
             asked: now,
             deadline: now + within,
@@ -148,9 +159,37 @@ impl<W> Queue<W> {
         }
     }
 
-    /// Those that wait.
-    pub fn waiting(&self) -> impl Iterator<Item = &Item<W>> {
-        self.waiting.iter()
+    /// The ids of those that wait and belong to this caller.
+    pub fn ids_of(&self, asker: &Asker) -> Vec<String> {
+        let its = self.waiting.iter().filter(|item| item.asker == *asker);
+        its.map(|item| item.view.id.clone()).collect()
+    }
+
+    /// Those that wait as people see them: each with how many others ask for exactly the same.
+    pub fn views(&self, of: Option<&str>) -> Vec<ApprovalView> {
+        let seen = self
+            .waiting
+            .iter()
+            .filter(|item| of.is_none_or(|label| item.asker.label == label));
+        seen.map(|item| {
+            let mut view = item.view.clone();
+            if let Question::Call { call } = &mut view.question {
+                call.same = u32::try_from(self.same_as(item).count()).unwrap_or(u32::MAX);
+            }
+            view
+        })
+        .collect()
+    }
+
+    /// The ids of the other questions that ask for exactly the same.
+    pub fn same_as<'q>(&'q self, one: &'q Item<W>) -> impl Iterator<Item = &'q str> {
+        let others = self.waiting.iter().filter(move |other| {
+            one.matter.is_some()
+                && other.view.id != one.view.id
+                && other.asker == one.asker
+                && other.matter == one.matter
+        });
+        others.map(|other| other.view.id.as_str())
     }
 
     /// A question that waits, or one whose outcome is kept, with whom it was asked for.

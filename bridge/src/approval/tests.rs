@@ -33,6 +33,7 @@ fn asking(server: &str, caller: &str) -> Asking {
         question: Question::Elicitation {
             asks: elicitation::read(&params).unwrap(),
         },
+        matter: None,
     }
 }
 

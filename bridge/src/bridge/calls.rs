@@ -6,9 +6,10 @@ use std::{
 };
 
 use super::{
-    BridgeHandle, CallRequest, Caller, Inner, Published,
+    CallRequest, Caller, Inner, Published,
     activity::Recording,
     ask::{self, Subject},
+    permit::{Permit, Wanted},
     pins, results,
 };
 use crate::{
@@ -17,9 +18,8 @@ use crate::{
     error::{ApiError, Code},
     event::Event,
     ids::{ConnectorId, ExposedName, ToolName},
-    snapshot::{ActivityWhat, CallAnswer},
+    snapshot::{ActivityWhat, AllowedBy, CallAnswer},
     tools::{Found, Shaped, Undecodable, Unlisted, shape},
-    trust::Fingerprint,
 };
 
 /// The code of a call whose tool says that it failed.
@@ -29,8 +29,8 @@ struct Target {
     door: Door,
     exposed: ExposedName,
     tool: ToolName,
-    /// To which it is approved.
-    approved: Fingerprint,
+    /// Why it is hidden.
+    hidden: Option<Unlisted>,
 }
 
 pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest) -> Result<CallAnswer, ApiError> {
@@ -67,12 +67,16 @@ pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest
             message: step.message.map(|words| redactor.sentence(&words).into_owned()),
         });
     };
-    let answer = send(inner, &caller, &target, request, begun, &tell).await;
+    let allowed_by = &mut finish.recording.allowed_by;
+    let answer = send(inner, &caller, &target, request, begun, &tell, allowed_by).await;
     let answer = answer.map_err(|error| ask::unsaid(&target.door, error));
     finish.outcome = Some(match &answer {
         Ok(answer) => (answer.ok, answer.code.clone()),
         Err(error) => (false, Some(error.code.name().to_owned())),
     });
+    finish
+        .recording
+        .warned(answer.as_ref().is_ok_and(|answer| !answer.warnings.is_empty()));
     finish.recording.ended(match &answer {
         Ok(answer) if answer.ok => Outcome::Ok,
         Ok(_) => Outcome::Failed(TOOL_ERROR),
@@ -89,7 +93,6 @@ struct Finish<'a> {
     number: u64,
     begun: Instant,
     outcome: Option<(bool, Option<String>)>,
-    /// Its `allowed_by` is the owner, or nobody, until whoever decides says otherwise.
     recording: Recording<'a>,
 }
 
@@ -180,22 +183,11 @@ fn find(inner: &Inner, name: &str) -> Result<Target, Unfound> {
     if let Some(cause) = door.shared.view().machine.withheld() {
         return Err(refused(unavailable(&shown, cause)));
     }
-    if let Some(why) = hidden {
-        return Err(refused(pins::refusal(why, server, &shown, tool)));
-    }
-    let approved = published
-        .looked
-        .get(server)
-        .ok_or(None)
-        .and_then(|looked| looked.approved(tool));
     Ok(Target {
         door: door.clone(),
         exposed: exposed.clone(),
         tool: tool.clone(),
-        approved: approved.map_err(|why| match why {
-            Some(why) => refused(pins::refusal(why, server, &shown, tool)),
-            None => refused(unknown_tool(inner, name)),
-        })?,
+        hidden,
     })
 }
 
@@ -209,6 +201,7 @@ fn unknown_tool(inner: &Inner, name: &str) -> ApiError {
     ApiError::new(Code::UnknownTool, format!("There is no tool \"{shown}\".{hint}"))
 }
 
+/// Deny rule, tool state, connecting, the decision, the hand-over.
 async fn send(
     inner: &Arc<Inner>,
     caller: &Caller,
@@ -216,8 +209,29 @@ async fn send(
     request: CallRequest,
     begun: Instant,
     tell: &Tell<'_>,
+    allowed_by: &mut AllowedBy,
 ) -> Result<CallAnswer, ApiError> {
     let door = &target.door;
+    let input = Arc::new(request.input);
+    let permit = Permit {
+        inner,
+        caller,
+        door,
+        wanted: Wanted::Tool {
+            name: target.tool.clone(),
+            exposed: target.exposed.clone(),
+        },
+        arguments: input.clone(),
+        turn: request.turn,
+    };
+    permit.not_denied(&inner.published.load_full()).await?;
+    if let Some(why) = target.hidden {
+        return Err(pins::refusal(why, &door.shared.id, &door.shared.name(), &target.tool));
+    }
+    ask::session(door).await?;
+    let leave = permit.leave().await?;
+    *allowed_by = leave.by;
+    // The person may have taken their time.
     let session = ask::session(door).await?;
     let time = ask::time(door, request.timeout, inner.default_call_time);
     let tool = target.tool.as_str();
@@ -225,44 +239,13 @@ async fn send(
         caller: caller.label(),
         tell,
     };
-    let before = || still_approved(inner, target);
+    let before = || permit.still(leave.fingerprint);
     let raw = ask::send(door, Subject::Tool(&target.tool), session, before, |session| {
-        let input = &request.input;
+        let input = &input;
         async move { session.call(tool, input, time, whose).await }
     })
     .await?;
     answer(inner, caller, target, raw, begun).await
-}
-
-/// While a list keeps changing, it is looked at so often before a call is given up.
-const LOOKS: usize = 3;
-
-/// What the session lists now has the fingerprint that was approved: a new session may find the tool changed, or gone.
-async fn still_approved(inner: &Arc<Inner>, target: &Target) -> Result<(), ApiError> {
-    let shared = &target.door.shared;
-    for _ in 0..LOOKS {
-        let listed = shared.view().tools.clone();
-        let looked = inner.published.load().looked.get(&shared.id).cloned();
-        let Some(looked) = looked.filter(|looked| Arc::ptr_eq(looked.list(), &listed)) else {
-            BridgeHandle { inner: inner.clone() }.settled().await;
-            continue;
-        };
-        return match looked.approved(&target.tool) {
-            Ok(fingerprint) if fingerprint == target.approved => Ok(()),
-            Ok(_) => Err(refused(target, Unlisted::Changed)),
-            Err(Some(why)) => Err(refused(target, why)),
-            Err(None) => Err(unknown_tool(inner, target.exposed.as_str())),
-        };
-    }
-    Err(ApiError::new(
-        Code::Unavailable,
-        format!("What {} offers is changing at this moment; try again.", shared.name()),
-    ))
-}
-
-fn refused(target: &Target, why: Unlisted) -> ApiError {
-    let shared = &target.door.shared;
-    pins::refusal(why, &shared.id, &shared.name(), &target.tool)
 }
 
 async fn answer(
@@ -282,7 +265,11 @@ async fn answer(
     let (result, result_id) = results::shape_and_keep(inner, caller, raw, shape)
         .await
         .map_err(unreadable)?;
-    Ok(finished(target, result, result_id, millis(begun.elapsed())))
+    let warnings = results::warnings((&*result.text).into()).await;
+    Ok(CallAnswer {
+        warnings,
+        ..finished(target, result, result_id, millis(begun.elapsed()))
+    })
 }
 
 fn finished(target: &Target, shaped: Shaped, result_id: Option<String>, duration_ms: u64) -> CallAnswer {

@@ -12,6 +12,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Inner, Published, activity,
+    decide::ViewDesk,
     person_file::{Edit, PersonFile},
     pins::{PinBoard, PinEdit},
     publish::{self, ListKey, Row, RowLive},
@@ -28,7 +29,10 @@ use crate::{
     secrets::{BindingChange, SecretName},
     settings::Settings,
     snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Reviews, Snapshot, TrustView},
-    trust::pins::Adoption,
+    trust::{
+        pins::Adoption,
+        rules::{self, Rule, RuleId},
+    },
 };
 
 /// Stopping gives up on connectors after this long; their processes are then killed with the rest.
@@ -45,7 +49,14 @@ pub(crate) enum Command {
     /// Publishes, and tells once everything that is known was looked at.
     Publish(oneshot::Sender<()>),
     Pins(ConnectorId, PinEdit, oneshot::Sender<Result<(), ApiError>>),
+    RunRule(RunRule, oneshot::Sender<()>),
     Shutdown(oneshot::Sender<()>),
+}
+
+/// A change of the rules of this run.
+pub(crate) enum RunRule {
+    Add(Box<Rule>),
+    Drop(RuleId),
 }
 
 pub(crate) struct Owner {
@@ -59,6 +70,7 @@ pub(crate) struct Owner {
     pub(super) connectors: IndexMap<String, Handle>,
     pub(super) list_key: Option<ListKey>,
     pub(super) pins: PinBoard,
+    pub(super) views: ViewDesk,
     /// Connectors that are being stopped and may come back, by id.
     pub(super) leaving: HashMap<String, Earlier>,
     /// The connector whose sign-in does not go on with what takes its place.
@@ -112,6 +124,15 @@ impl Owner {
                         self.pins.when_settled(reply);
                     }
                     Some(Command::Pins(id, edit, reply)) => self.pins.edit(id, edit, reply),
+                    Some(Command::RunRule(order, reply)) => {
+                        match order {
+                            RunRule::Add(rule) => self.views.allow_for_run(*rule),
+                            RunRule::Drop(id) => self.views.drop_for_run(|rule| rule.id == id),
+                        }
+                        self.publish();
+                        // As above.
+                        let _ = reply.send(());
+                    }
                     Some(Command::Shutdown(reply)) => {
                         self.shutdown().await;
                         let _ = reply.send(());
@@ -129,6 +150,7 @@ impl Owner {
                 }
                 () = world.changed.notified() => self.refresh().await,
                 () = world.approvals.changed.notified() => self.publish(),
+                () = world.approvals.next_end() => self.publish(),
                 Ok(()) = api.changed() => self.publish(),
                 Ok(()) = keychain.changed() => self.publish(),
                 Ok(()) = standing.changed() => {
@@ -322,6 +344,12 @@ impl Owner {
     async fn pins_follow(&mut self, edit: &Edit) {
         match edit {
             Edit::Add(id, _) | Edit::Remove(id) => {
+                self.views.drop_for_run(|rule| rule.server == *id);
+                if self.views.has_rules_of(id)
+                    && let Err(error) = self.world.ledger.write(rules::drop_all(id)).await
+                {
+                    tracing::warn!(connector = %id, %error, "its rules could not be removed");
+                }
                 if let Err(error) = self.pins.forget(id).await {
                     tracing::warn!(connector = %id, %error, "what was approved of its tools could not be forgotten");
                 }
@@ -381,6 +409,8 @@ impl Owner {
             self.list_key = Some(key);
             Arc::new(publish::tool_list(&rows))
         };
+        let list_key = self.list_key.get_or_insert_with(|| publish::list_key(&rows));
+        let view_changed = self.views.look(&self.world.ledger, &rows, list_key);
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for tool in &tools.tools {
             *counts.entry(tool.server.as_str()).or_default() += 1;
@@ -389,6 +419,7 @@ impl Owner {
             .iter()
             .map(|row| publish::connector_view(row, counts.get(row.entry.key.as_str()).copied().unwrap_or(0)))
             .collect();
+        let (missed, muted) = self.world.approvals.left();
         let snapshot = Arc::new(Snapshot {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             api: self.inner.api.borrow().clone(),
@@ -401,7 +432,7 @@ impl Owner {
             keychain: self.world.keychain.state().borrow().clone(),
             sign_ins: self.world.sign_ins.views(),
             approvals: self.world.approvals.waiting(None),
-            missed: Vec::new(),
+            missed,
             reviews: Reviews {
                 launches: self.launch_reviews(),
                 tools: publish::tools_reviews(&rows),
@@ -409,7 +440,9 @@ impl Owner {
             },
             trust: TrustView {
                 standing: self.trust_standing(),
+                walk_in: self.views.view().walk_in(),
                 review: self.world.admission.review_on(),
+                muted,
                 ..before.snapshot.trust.clone()
             },
         });
@@ -426,8 +459,13 @@ impl Owner {
             looked: looked.collect(),
             rows,
             doors,
+            view: self.views.view().clone(),
+            rules: self.views.rules().clone(),
         };
         self.inner.published.store(Arc::new(published));
+        if view_changed {
+            self.inner.views.send_replace(self.views.view().clone());
+        }
         self.tell(&before, &snapshot, &tools);
         self.inner.snapshots.send_if_modified(|last| {
             let differs = **last != *snapshot;

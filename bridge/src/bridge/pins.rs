@@ -99,21 +99,25 @@ impl Looked {
         known.chain(unknown.iter().map(|tool| (tool, Err(Unlisted::TrustUnknown))))
     }
 
+    /// How every tool stands; nothing where nobody can tell.
+    pub fn standings(&self) -> impl Iterator<Item = &Standing> {
+        self.standings.iter().flat_map(|standings| &standings.tools)
+    }
+
+    /// Whether nobody can tell at present.
+    pub fn is_unknown(&self) -> bool {
+        self.standings.is_none()
+    }
+
     /// How a tool stands; `None` where it is not listed, or nobody can tell.
     pub fn standing(&self, tool: &ToolName) -> Option<&Standing> {
         self.standings.as_ref()?.tools.get(*self.places.get(tool)?)
     }
 
-    /// The fingerprint to which this tool is approved.
-    ///
-    /// # Errors
-    /// Why it may not be called; `None` where it is not listed.
-    pub fn approved(&self, tool: &ToolName) -> Result<Fingerprint, Option<Unlisted>> {
-        if self.standings.is_none() {
-            return Err(Some(Unlisted::TrustUnknown));
-        }
-        let standing = self.standing(tool).ok_or(None)?;
-        served(standing).map(|served| served.0).map_err(Some)
+    /// A tool as callers see it, where they may call it.
+    pub fn served(&self, tool: &ToolName) -> Option<&Tool> {
+        let (_, tool) = served(self.standing(tool)?).ok()?;
+        Some(tool)
     }
 
     /// What the server may tell assistants.

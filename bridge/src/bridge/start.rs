@@ -16,7 +16,12 @@ use tokio::sync::{Notify, OnceCell, Semaphore, mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::PersonFile, pins::PinBoard, reviews::ReviewList,
+    BridgeHandle, Caller, Inner, Published,
+    decide::{self, Rules, ViewDesk},
+    owner::Owner,
+    person_file::PersonFile,
+    pins::PinBoard,
+    reviews::ReviewList,
 };
 use crate::{
     activity::Recorder,
@@ -150,16 +155,20 @@ impl BridgeHandle {
 
         let (commands, orders) = mpsc::channel(COMMANDS);
         let snapshot = Arc::new(empty_snapshot(&home, port));
+        let view = Arc::new(decide::empty_view());
         let published = Published {
             snapshot: snapshot.clone(),
             tools: Arc::new(ToolList::build(Vec::new())),
             rows: Vec::new(),
             looked: HashMap::new(),
             doors: HashMap::new(),
+            view: view.clone(),
+            rules: Arc::new(Rules::default()),
         };
         let inner = Arc::new(Inner {
             published: ArcSwap::from_pointee(published),
             snapshots: watch::channel(snapshot).0,
+            views: watch::channel(view).0,
             events,
             commands,
             api: api.clone(),
@@ -184,6 +193,7 @@ impl BridgeHandle {
             connectors: IndexMap::new(),
             list_key: None,
             pins: PinBoard::new(pinned),
+            views: ViewDesk::new(),
             leaving: HashMap::new(),
             forgets: None,
             reviews: ReviewList::default(),
@@ -193,6 +203,7 @@ impl BridgeHandle {
             _watcher: watcher,
         };
         owner.begin_review(options.shell).await;
+        owner.begin_asking(options.shell).await;
         owner.pins.join(owner.adoption());
         owner.apply(first).await;
         owner.publish_settled().await;

@@ -25,6 +25,7 @@ use crate::{
     },
     store::ActivityCursor,
     tools::ToolList,
+    traffic::Place,
 };
 
 /// What stands behind the routes: the bridge, or a recorder in tests. Each method is [`BridgeHandle`]'s of that name.
@@ -35,8 +36,20 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn call(&self, caller: Caller, request: CallRequest) -> impl Answer<CallAnswer>;
     fn result(&self, caller: Caller, id: String, offset: u64, limit: u64) -> impl Answer<ResultPiece>;
     fn resources(&self, server: Option<&ConnectorId>) -> Result<ResourceList, ApiError>;
-    fn read_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> impl Answer<ReadAnswer>;
-    fn save_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> impl Answer<SavedResource>;
+    fn read_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+        turn: Option<Arc<Place>>,
+    ) -> impl Answer<ReadAnswer>;
+    fn save_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+        turn: Option<Arc<Place>>,
+    ) -> impl Answer<SavedResource>;
     fn prompts(&self, server: Option<&ConnectorId>) -> Result<PromptList, ApiError>;
     fn get_prompt(
         &self,
@@ -44,6 +57,7 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
         server: ConnectorId,
         name: String,
         arguments: Map<String, Value>,
+        turn: Option<Arc<Place>>,
     ) -> impl Answer<PromptAnswer>;
     fn connector(&self, caller: Caller, id: String) -> impl Answer<ConnectorDetail>;
     fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> impl Answer<ConnectorView>;
@@ -109,12 +123,24 @@ impl Api for BridgeHandle {
         self.resources(server)
     }
 
-    fn read_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> impl Answer<ReadAnswer> {
-        self.read_resource(caller, server, uri)
+    fn read_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+        turn: Option<Arc<Place>>,
+    ) -> impl Answer<ReadAnswer> {
+        self.read_resource(caller, server, uri, turn)
     }
 
-    fn save_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> impl Answer<SavedResource> {
-        self.save_resource(caller, server, uri)
+    fn save_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+        turn: Option<Arc<Place>>,
+    ) -> impl Answer<SavedResource> {
+        self.save_resource(caller, server, uri, turn)
     }
 
     fn prompts(&self, server: Option<&ConnectorId>) -> Result<PromptList, ApiError> {
@@ -127,8 +153,9 @@ impl Api for BridgeHandle {
         server: ConnectorId,
         name: String,
         arguments: Map<String, Value>,
+        turn: Option<Arc<Place>>,
     ) -> impl Answer<PromptAnswer> {
-        self.get_prompt(caller, server, name, arguments)
+        self.get_prompt(caller, server, name, arguments, turn)
     }
 
     fn connector(&self, caller: Caller, id: String) -> impl Answer<ConnectorDetail> {

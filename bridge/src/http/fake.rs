@@ -56,6 +56,7 @@ use crate::{
     },
     store::ActivityCursor,
     tools::{Listing, Offer, Tool, ToolList},
+    traffic::Place,
     trust::Fingerprint,
 };
 
@@ -341,16 +342,29 @@ impl Api for FakeApi {
         Ok(ResourceList::default())
     }
 
-    async fn read_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> Result<ReadAnswer, ApiError> {
+    async fn read_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+        _: Option<Arc<Place>>,
+    ) -> Result<ReadAnswer, ApiError> {
         self.did(format!("read_resource {} {server} {uri}", caller.label()));
         Ok(ReadAnswer {
             contents: vec![json!({"type": "resource", "resource": {"uri": uri, "text": "t"}})],
             truncated: false,
             result_id: None,
+            warnings: Vec::new(),
         })
     }
 
-    async fn save_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> Result<SavedResource, ApiError> {
+    async fn save_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+        _: Option<Arc<Place>>,
+    ) -> Result<SavedResource, ApiError> {
         self.did(format!("save_resource {} {server} {uri}", caller.label()));
         Ok(SavedResource {
             result_id: "r".into(),
@@ -370,6 +384,7 @@ impl Api for FakeApi {
         server: ConnectorId,
         name: String,
         arguments: Map<String, Value>,
+        _: Option<Arc<Place>>,
     ) -> Result<PromptAnswer, ApiError> {
         let arguments = Value::Object(arguments);
         self.did(format!("get_prompt {} {server} {name} {arguments}", caller.label()));
@@ -378,6 +393,7 @@ impl Api for FakeApi {
             messages: Vec::new(),
             truncated: false,
             result_id: None,
+            warnings: Vec::new(),
         })
     }
 

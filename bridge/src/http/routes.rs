@@ -1,6 +1,6 @@
 //! What there is: one table, from which the router is built, and the routes that are about calls.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -184,7 +184,7 @@ struct CallBody {
 async fn call<A: Api>(
     State(routes): State<Routes<A>>,
     Asker(caller): Asker,
-    Turn(_place): Turn,
+    Turn(place): Turn,
     Json(body): Json<CallBody>,
 ) -> Result<Response, Refused> {
     if body.timeout_ms.is_some_and(|ms| !(1..=MAX_CALL_MS).contains(&ms)) {
@@ -196,6 +196,7 @@ async fn call<A: Api>(
         name: body.name,
         input: body.input.unwrap_or_default(),
         timeout: body.timeout_ms.map(Duration::from_millis),
+        turn: Some(Arc::new(place)),
     };
     let answer = routes.api.call(caller, request).await?;
     Ok(respond::json(&answer))

@@ -87,7 +87,8 @@ impl From<Verdict> for Response {
         match verdict {
             Verdict::Approved(content) => Self::Accept(content),
             Verdict::Denied => Self::Decline,
-            Verdict::Cancelled | Verdict::Expired => Self::Cancel,
+            // A yes to a call is none to a form.
+            Verdict::Cancelled | Verdict::Expired | Verdict::Allowed(_) => Self::Cancel,
         }
     }
 }
@@ -191,6 +192,7 @@ impl Desk {
                 source: None,
             },
             question: Question::Elicitation { asks },
+            matter: None,
         };
         let mut waiting = match self.approvals.ask(asking) {
             Ok(waiting) => waiting,
