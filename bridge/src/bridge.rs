@@ -40,6 +40,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 pub use self::activity::{LARGEST_ACTIVITY_PAGE, MOST_ACTIVITY_DAYS};
 pub use self::answers::CallReply;
+pub(crate) use self::decide::PROPOSAL;
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
 pub use self::rules::AutoApproved;
 pub use self::sign_in::SignInAsk;
@@ -49,7 +50,6 @@ use self::{decide::Rules, owner::Command, person_file::Edit, pins::Looked, publi
 pub use crate::{approval::ApprovalAnswer, caller::Caller};
 use crate::{
     approval::Approvals,
-    config::AutoApprove,
     connector::{
         Door, World,
         log::{Cursor, Page},
@@ -198,7 +198,7 @@ impl BridgeHandle {
                     (Caller::Owner, Some(live)) => self.secrets_of(&live.entry).await,
                     (Caller::Owner, None) | (Caller::WalkIn(_) | Caller::Client { .. }, _) => Vec::new(),
                 };
-                Ok(publish::detail(row, view.clone(), &published.tools, secrets))
+                Ok(publish::detail(row, view.clone(), &published, secrets))
             }
             _ => Err(unknown_server(&id)),
         }
@@ -236,14 +236,6 @@ impl BridgeHandle {
     /// `unknown_server`, `bad_request` when a pattern of the file hides it, `not_saved`.
     pub async fn set_tool_enabled(&self, id: ConnectorId, tool: ToolName, enabled: bool) -> Result<(), ApiError> {
         self.edit(Edit::ToolEnabled(id, tool, enabled)).await
-    }
-
-    /// Sets `autoApprove`, in the file.
-    ///
-    /// # Errors
-    /// `unknown_server`, `bad_request`, `not_saved`.
-    pub async fn set_auto_approve(&self, id: ConnectorId, value: AutoApprove) -> Result<(), ApiError> {
-        self.edit(Edit::AutoApprove(id, value)).await
     }
 
     /// Stops the connector and removes its entry, snapshots, log, token, secrets and sign-in; where the keychain cannot be

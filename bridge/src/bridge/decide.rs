@@ -10,9 +10,12 @@ use super::{
     Shell,
     owner::Owner,
     publish::{ListKey, Row, RowLive},
+    rules::candidates,
 };
 use crate::{
     caller::ProgramKey,
+    clock::unix_ms,
+    config::AutoApprove,
     connector::Cause,
     ids::{ConnectorId, ToolName},
     ledger::{Ledger, RowKind, Standing as LedgerStanding},
@@ -21,7 +24,7 @@ use crate::{
     trust::{
         decision::{Askers, ConnectorFacts, ConnectorStanding, ToolStanding, View, ViewParts},
         pins::{Stand, Standing},
-        rules::{self, ClientId, Declined, ProgramId, Rule, RuleId},
+        rules::{self, Candidate, ClientId, Declined, Origin, ProgramId, Proposal, Rule, RuleId},
     },
 };
 
@@ -36,6 +39,17 @@ pub(crate) struct Rules {
     pub all: Vec<Arc<Rule>>,
     /// Wishes of the file that the person declined.
     pub declined: Vec<Declined>,
+    /// Wishes of the file that wait for the person, by ids that change with what a yes would cover.
+    pub proposals: Vec<(String, Proposal)>,
+}
+
+/// What `autoApprove` in the file comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileWord {
+    /// It is the authority.
+    Applies,
+    /// The person is asked.
+    Proposes,
 }
 
 impl Rules {
@@ -48,7 +62,8 @@ impl Rules {
 #[derive(Debug, PartialEq)]
 struct Key {
     list: ListKey,
-    standings: Vec<(ConnectorId, ConnectorStanding)>,
+    standings: Vec<(ConnectorId, ConnectorStanding, AutoApprove)>,
+    word: FileWord,
     ledger: (LedgerStanding, u64),
     run: u64,
 }
@@ -59,6 +74,8 @@ pub(super) struct ViewDesk {
     default: WalkInPolicy,
     key: Option<Key>,
     run: Vec<Arc<Rule>>,
+    /// What the file says where it is the authority; what a rule was bound to stays.
+    of_file: Vec<Rule>,
     /// Grows with every change of `run`.
     runs: u64,
     rules: Arc<Rules>,
@@ -71,6 +88,7 @@ impl ViewDesk {
             default: WalkInPolicy::Ask,
             key: None,
             run: Vec::new(),
+            of_file: Vec::new(),
             runs: 0,
             rules: Arc::default(),
             view: Arc::new(empty_view()),
@@ -112,33 +130,62 @@ impl ViewDesk {
     }
 
     /// Makes the view anew where something that it depends on is another; whether it was.
-    pub fn look(&mut self, ledger: &Ledger, rows: &[Row], list: &ListKey) -> bool {
+    pub fn look(&mut self, ledger: &Ledger, rows: &[Row], list: &ListKey, word: FileWord) -> bool {
         let live = || rows.iter().filter_map(|row| row.live.as_ref());
         let standing = *ledger.standing().borrow();
         let key = Key {
             list: list.clone(),
-            standings: live().map(|live| (live.entry.id.clone(), standing_of(live))).collect(),
+            standings: live()
+                .map(|live| {
+                    (
+                        live.entry.id.clone(),
+                        standing_of(live),
+                        live.entry.auto_approve.clone(),
+                    )
+                })
+                .collect(),
+            word,
             ledger: (standing, ledger.writes()),
             run: self.runs,
         };
         let before = self.key.replace(key);
         let (Some(before), Some(key)) = (&before, &self.key) else {
-            self.read(ledger, standing, rows);
+            self.read(ledger, standing, rows, word);
             return true;
         };
         if before == key {
             return false;
         }
-        self.read(ledger, standing, rows);
+        self.read(ledger, standing, rows, word);
         true
     }
 
-    fn read(&mut self, ledger: &Ledger, standing: LedgerStanding, rows: &[Row]) {
-        let kept = rules::read(&ledger.rows(RowKind::Rule)).into_iter().map(Arc::new);
+    fn read(&mut self, ledger: &Ledger, standing: LedgerStanding, rows: &[Row], word: FileWord) {
+        let declined = rules::read_declined(&ledger.rows(RowKind::Declined));
+        let mut kept = rules::read(&ledger.rows(RowKind::Rule));
+        let mut proposals = Vec::new();
+        match word {
+            FileWord::Applies => {
+                self.of_file = wishes(rows)
+                    .flat_map(|(live, tools)| self.said_by_file(live, &tools, &declined))
+                    .collect();
+                kept.retain(|rule| rule.origin != Origin::File);
+                kept.extend(self.of_file.iter().cloned());
+            }
+            FileWord::Proposes => {
+                for (live, tools) in wishes(rows) {
+                    let wish = &live.entry.auto_approve;
+                    let wished = rules::proposals(&live.entry.id, wish, &tools, &kept, &declined);
+                    proposals.extend(wished.into_iter().map(|wish| (proposal_id(&wish), wish)));
+                }
+            }
+        }
+        let kept = kept.into_iter().map(Arc::new);
         let all: Vec<Arc<Rule>> = kept.chain(self.run.iter().cloned()).collect();
         self.rules = Arc::new(Rules {
             all: all.clone(),
-            declined: rules::read_declined(&ledger.rows(RowKind::Declined)),
+            declined,
+            proposals,
         });
         let live = rows.iter().filter_map(|row| row.live.as_ref());
         self.view = Arc::new(View::new(ViewParts {
@@ -147,6 +194,22 @@ impl ViewDesk {
             walk_in: self.walk_in(ledger, standing),
             askers: askers(ledger),
         }));
+    }
+
+    fn said_by_file(&self, live: &RowLive, tools: &[Candidate<'_>], declined: &[Declined]) -> Vec<Rule> {
+        let mut new_id = || {
+            let mut bits = [0; 16];
+            // Of no use to anybody who would guess it: the file says what it says.
+            let _ = getrandom::fill(&mut bits);
+            RuleId::from_bytes(bits)
+        };
+        let wish = &live.entry.auto_approve;
+        let mut said = rules::rules_from_file(&live.entry.id, wish, tools, &self.of_file, unix_ms(), &mut new_id);
+        said.retain(|rule| {
+            let is_its = |no: &&Declined| no.server == rule.server && no.value.patterns() == rule.patterns;
+            !declined.iter().any(|no| is_its(&no))
+        });
+        said
     }
 
     /// Rows that cannot be relied on may have said that walk-ins are asked about.
@@ -171,6 +234,34 @@ pub(super) fn empty_view() -> View {
         askers: Askers::default(),
     })
 }
+
+/// Connectors whose entry wishes for something, with the tools that a rule may be made for.
+fn wishes(rows: &[Row]) -> impl Iterator<Item = (&RowLive, Vec<Candidate<'_>>)> {
+    let live = rows.iter().filter_map(|row| row.live.as_ref());
+    live.filter(|live| live.entry.auto_approve != AutoApprove::None)
+        .filter_map(|live| Some((live, candidates(live.looked.as_deref()?))))
+}
+
+fn proposal_id(proposal: &Proposal) -> String {
+    let mut hash = Sha256::new();
+    hash.update(proposal.server.as_str());
+    for part in proposal.value.patterns() {
+        hash.update([0]);
+        hash.update(part);
+    }
+    for tool in &proposal.tools {
+        hash.update([0]);
+        hash.update(tool.tool.as_str());
+        hash.update([0]);
+        hash.update(tool.fingerprint.to_string());
+    }
+    let hash = hash.finalize();
+    let digits: String = hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{PROPOSAL}{digits}")
+}
+
+/// Begins the id of every proposal.
+pub(crate) const PROPOSAL: &str = "rule-";
 
 /// The id that rules know a paired client by.
 pub(super) fn client_id(id: &str) -> ClientId {

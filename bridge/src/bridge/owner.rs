@@ -12,7 +12,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Inner, Published, activity,
-    decide::ViewDesk,
+    decide::{FileWord, ViewDesk},
     person_file::{Edit, PersonFile},
     pins::{PinBoard, PinEdit},
     publish::{self, ListKey, Row, RowLive},
@@ -28,7 +28,7 @@ use crate::{
     ids::ConnectorId,
     secrets::{BindingChange, SecretName},
     settings::Settings,
-    snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Reviews, Snapshot, TrustView},
+    snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Reviews, RuleProposal, Snapshot, TrustView},
     trust::{
         pins::Adoption,
         rules::{self, Rule, RuleId},
@@ -409,8 +409,12 @@ impl Owner {
             self.list_key = Some(key);
             Arc::new(publish::tool_list(&rows))
         };
+        let word = match self.world.admission.review_on() {
+            true => FileWord::Proposes,
+            false => FileWord::Applies,
+        };
         let list_key = self.list_key.get_or_insert_with(|| publish::list_key(&rows));
-        let view_changed = self.views.look(&self.world.ledger, &rows, list_key);
+        let view_changed = self.views.look(&self.world.ledger, &rows, list_key, word);
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for tool in &tools.tools {
             *counts.entry(tool.server.as_str()).or_default() += 1;
@@ -436,6 +440,7 @@ impl Owner {
             reviews: Reviews {
                 launches: self.launch_reviews(),
                 tools: publish::tools_reviews(&rows),
+                proposals: self.proposals(),
                 ..Reviews::default()
             },
             trust: TrustView {
@@ -483,6 +488,22 @@ impl Owner {
             self.pins.take(done);
             self.publish();
         }
+    }
+
+    fn proposals(&self) -> Vec<RuleProposal> {
+        let proposals = self.views.rules().proposals.iter();
+        proposals
+            .map(|(id, proposal)| RuleProposal {
+                id: id.clone(),
+                server: proposal.server.clone(),
+                server_name: self
+                    .connectors
+                    .get(proposal.server.as_str())
+                    .map_or_else(|| proposal.server.to_string(), |handle| handle.shared.name()),
+                patterns: proposal.value.patterns(),
+                tools: proposal.tools.iter().map(|bound| bound.tool.to_string()).collect(),
+            })
+            .collect()
     }
 
     fn rows(&self) -> Vec<Row> {

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use super::pins::{self, Looked};
+use super::{
+    Published,
+    pins::{self, Looked},
+};
 use crate::{
+    clock::unix_ms,
     config::{self, Entry, EntryKind},
     connector::{View, log::Log, summary_of},
     error::Action,
@@ -13,7 +17,7 @@ use crate::{
         Status, ToolState, ToolView, ToolsReview, TransportKind,
     },
     tools::{Listing, Offer, Tool, ToolList, Unlisted, pattern, schema},
-    trust::{pins::Standing, review::Hidden},
+    trust::{decision::auto_approved, pins::Standing, review::Hidden, rules::Who},
 };
 
 /// One row of the configuration with what runs for it.
@@ -171,7 +175,13 @@ fn invalid_view(row: &Row, transport: TransportKind, error: String) -> Connector
 }
 
 /// One connector with all its tools, shown or hidden.
-pub(crate) fn detail(row: &Row, view: ConnectorView, list: &ToolList, secrets: Vec<SecretView>) -> ConnectorDetail {
+pub(crate) fn detail(
+    row: &Row,
+    view: ConnectorView,
+    published: &Published,
+    secrets: Vec<SecretView>,
+) -> ConnectorDetail {
+    let list = &published.tools;
     let Some(live) = &row.live else {
         return ConnectorDetail {
             connector: view,
@@ -185,6 +195,13 @@ pub(crate) fn detail(row: &Row, view: ConnectorView, list: &ToolList, secrets: V
     let entry = &live.entry;
     let name = entry.name.clone().unwrap_or_else(|| row.entry.key.clone());
     let looked = live.looked.as_deref();
+    // Of any program, as far as the person is not asked about it.
+    let unasked = auto_approved(Who::WalkIn(None), &published.view, unix_ms()).tools;
+    let unasked: Vec<_> = unasked
+        .into_iter()
+        .filter(|(server, _)| *server == entry.id)
+        .map(|(_, tool)| tool)
+        .collect();
     let mut rejected: Vec<RejectedTool> = looked.map(|looked| looked.list().rejected.clone()).unwrap_or_default();
     let mut tools = Vec::new();
     for (tool, served) in looked.into_iter().flat_map(Looked::tools) {
@@ -219,7 +236,7 @@ pub(crate) fn detail(row: &Row, view: ConnectorView, list: &ToolList, secrets: V
                 .map(|waiting| waiting.findings.clone())
                 .unwrap_or_default(),
             hidden: hidden.map(|why| pins::refusal(why, &entry.id, &name, &tool.name).message),
-            auto_approved: entry.auto_approve.covers(tool.name.as_str()),
+            auto_approved: unasked.contains(&tool.name),
         });
     }
     ConnectorDetail {

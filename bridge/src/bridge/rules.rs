@@ -9,6 +9,7 @@ use super::{
     BridgeHandle, Caller, Published,
     owner::{Command, RunRule},
     permit::Known,
+    person_file::Edit,
     pins::Looked,
     unknown_server,
 };
@@ -16,7 +17,7 @@ use crate::{
     activity::{Entry, WhoRecord},
     approval::{Asker, OpenCall, Subject},
     clock::unix_ms,
-    config::Launch,
+    config::{AutoApprove, Launch},
     error::{ApiError, Code},
     ids::{ConnectorId, ExposedName},
     ledger::Change,
@@ -185,9 +186,73 @@ impl BridgeHandle {
         Ok(())
     }
 
+    /// The person's answer to a wish of the file. A no holds until the file says another.
+    ///
+    /// # Errors
+    /// `not_found`, also where what a yes would cover is another by now; `not_saved`, `keychain_unavailable`.
+    pub async fn answer_proposal(&self, id: String, yes: bool) -> Result<(), ApiError> {
+        let published = self.inner.published.load_full();
+        let found = published.rules.proposals.iter().find(|(known, _)| *known == id);
+        let Some((_, proposal)) = found else {
+            return Err(ApiError::new(
+                Code::NotFound,
+                "This wish of the file does not wait, or its tools are others by now; look at it again.",
+            ));
+        };
+        if yes {
+            self.keep(&proposal.accepted(draw_id()?, unix_ms())).await?;
+        } else {
+            let declined = Declined {
+                server: proposal.server.clone(),
+                value: proposal.value.clone(),
+            };
+            self.write_rules(vec![declined.put().map_err(|error| unwritable(&error))?])
+                .await?;
+        }
+        self.settled().await;
+        Ok(())
+    }
+
+    /// Sets `autoApprove`, in the file, and makes rules of it at once: the person's own wish needs no second word.
+    ///
+    /// # Errors
+    /// `unknown_server`, `bad_request`, `not_saved`, `keychain_unavailable`.
+    pub async fn set_auto_approve(&self, id: ConnectorId, value: AutoApprove) -> Result<(), ApiError> {
+        let said: Vec<String> = match &value {
+            AutoApprove::None => Vec::new(),
+            AutoApprove::All => vec!["*".to_owned()],
+            AutoApprove::Patterns(patterns) => patterns.clone(),
+        };
+        self.edit(Edit::AutoApprove(id.clone(), value)).await?;
+        let rules = self.inner.published.load().rules.clone();
+        let mut changes = Vec::new();
+        for no in rules.declined.iter().filter(|no| no.server == id) {
+            if no.value.patterns().iter().all(|pattern| said.contains(pattern)) {
+                changes.push(no.delete().map_err(|error| unwritable(&error))?);
+            }
+        }
+        let of_file = rules
+            .all
+            .iter()
+            .filter(|rule| rule.origin == Origin::File && rule.server == id);
+        let gone = of_file.filter(|rule| !rule.patterns.iter().all(|pattern| said.contains(pattern)));
+        changes.extend(gone.filter(|_| self.snapshot().trust.review).map(|rule| rule.delete()));
+        if !changes.is_empty() {
+            self.write_rules(changes).await?;
+        }
+        self.settled().await;
+        let rules = self.inner.published.load().rules.clone();
+        let wished = rules.proposals.iter().filter(|(_, proposal)| proposal.server == id);
+        for (_, proposal) in wished {
+            self.keep(&proposal.accepted(draw_id()?, unix_ms())).await?;
+        }
+        self.settled().await;
+        Ok(())
+    }
+
     /// What rules let this caller do without a question.
-    pub async fn auto_approved(&self, caller: &Caller) -> AutoApproved {
-        let known = Known::looked_up(caller).await;
+    pub async fn auto_approved(&self, caller: Caller) -> AutoApproved {
+        let known = Known::looked_up(&caller).await;
         let published = self.inner.published.load_full();
         let found = auto_approved(known.who(), &published.view, unix_ms());
         let is_found = |server: &ConnectorId, tool| found.tools.iter().any(|(s, t)| s == server && t == tool);

@@ -10,8 +10,8 @@ use tokio::sync::broadcast;
 
 use crate::{
     bridge::{
-        ApprovalAnswer, BridgeHandle, CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer,
-        ResourceList, ResultPiece, SavedResource, SignInAsk,
+        ApprovalAnswer, AutoApproved, BridgeHandle, CallReply, CallRequest, Caller, LogQuery, PromptAnswer, PromptList,
+        ReadAnswer, ResourceList, ResultPiece, SavedResource, SignInAsk,
     },
     config::AutoApprove,
     error::ApiError,
@@ -21,11 +21,12 @@ use crate::{
     secrets::SecretName,
     snapshot::{
         ActivityFilter, ActivityPage, ApprovalView, CallAnswer, ConnectorDetail, ConnectorView, ExportFormat,
-        KeychainView, LogPage, Snapshot,
+        KeychainView, LogPage, RuleView, Snapshot,
     },
     store::ActivityCursor,
     tools::ToolList,
     traffic::Place,
+    trust::rules::{Rule, RuleDraft, RuleId},
 };
 
 /// What stands behind the routes: the bridge, or a recorder in tests. Each method is [`BridgeHandle`]'s of that name.
@@ -77,6 +78,14 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn approval(&self, caller: Caller, id: String) -> impl Answer<ApprovalView>;
     fn answer_approval(&self, id: String, answer: ApprovalAnswer) -> impl Answer<ApprovalView>;
     fn extend_approval(&self, id: String) -> impl Answer<ApprovalView>;
+    fn answer_call(&self, id: String, reply: CallReply) -> impl Answer<ApprovalView>;
+    fn draft_rule(&self, id: String) -> impl Answer<RuleDraft>;
+    fn always_allow(&self, id: String, draft: RuleDraft) -> impl Answer<ApprovalView>;
+    fn answer_proposal(&self, id: String, yes: bool) -> impl Answer<()>;
+    fn rules(&self) -> impl Answer<Vec<RuleView>>;
+    fn add_rule(&self, draft: RuleDraft) -> impl Answer<Rule>;
+    fn withdraw_rule(&self, id: RuleId) -> impl Answer<()>;
+    fn auto_approved(&self, caller: Caller) -> impl Future<Output = AutoApproved> + Send;
     fn approve_launches(&self, ids: Vec<String>) -> impl Answer<()>;
     fn keep_blocked(&self, id: String) -> impl Answer<()>;
     fn approve_tools(&self, server: ConnectorId, versions: Vec<(ToolName, String)>) -> impl Answer<()>;
@@ -216,6 +225,38 @@ impl Api for BridgeHandle {
 
     fn extend_approval(&self, id: String) -> impl Answer<ApprovalView> {
         self.extend_approval(id)
+    }
+
+    fn answer_call(&self, id: String, reply: CallReply) -> impl Answer<ApprovalView> {
+        self.answer_call(id, reply)
+    }
+
+    fn draft_rule(&self, id: String) -> impl Answer<RuleDraft> {
+        self.draft_rule(id)
+    }
+
+    fn always_allow(&self, id: String, draft: RuleDraft) -> impl Answer<ApprovalView> {
+        self.always_allow(id, draft)
+    }
+
+    fn answer_proposal(&self, id: String, yes: bool) -> impl Answer<()> {
+        self.answer_proposal(id, yes)
+    }
+
+    fn rules(&self) -> impl Answer<Vec<RuleView>> {
+        self.rules()
+    }
+
+    fn add_rule(&self, draft: RuleDraft) -> impl Answer<Rule> {
+        self.add_rule(draft)
+    }
+
+    fn withdraw_rule(&self, id: RuleId) -> impl Answer<()> {
+        self.withdraw_rule(id)
+    }
+
+    fn auto_approved(&self, caller: Caller) -> impl Future<Output = AutoApproved> + Send {
+        self.auto_approved(caller)
     }
 
     fn approve_launches(&self, ids: Vec<String>) -> impl Answer<()> {

@@ -37,8 +37,8 @@ use super::{
 };
 use crate::{
     bridge::{
-        ApprovalAnswer, CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece,
-        SavedResource, SignInAsk,
+        ApprovalAnswer, AutoApproved, CallReply, CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer,
+        ResourceList, ResultPiece, SavedResource, SignInAsk,
     },
     config::AutoApprove,
     error::{ApiError, Code},
@@ -51,13 +51,14 @@ use crate::{
         ActivityFilter, ActivityPage, ApiView, ApprovalState, ApprovalView, AuthState, AuthView, CallAnswer,
         ConfigView, ConnectionView, ConnectorDetail, ConnectorView, Elicitation, EntryOrigin, ExportFormat,
         FindingView, KeptIn, KeychainView, LaunchReview, LaunchShown, LaunchWhy, LogPage, Question, Readiness,
-        RejectedTool, Reviews, SecretView, SignInOutcome, Snapshot, Status, TextReview, ToolHints, ToolReview,
-        ToolState, ToolText, ToolView, ToolsReview, TransportKind, TrustView,
+        RejectedTool, Reviews, RuleView, SecretView, SignInOutcome, Snapshot, Status, TextReview, ToolHints,
+        ToolReview, ToolState, ToolText, ToolView, ToolsReview, TransportKind, TrustView,
     },
     store::ActivityCursor,
     tools::{Listing, Offer, Tool, ToolList},
     traffic::Place,
     trust::Fingerprint,
+    trust::rules::{Rule, RuleDraft, RuleId},
 };
 
 /// Must appear nowhere but with the owner.
@@ -493,6 +494,45 @@ impl Api for FakeApi {
     async fn answer_approval(&self, id: String, answer: ApprovalAnswer) -> Result<ApprovalView, ApiError> {
         self.did(format!("answer_approval {id} {answer:?}"));
         Ok(question(&id))
+    }
+
+    async fn answer_call(&self, id: String, reply: CallReply) -> Result<ApprovalView, ApiError> {
+        self.did(format!("answer_call {id} {reply:?}"));
+        Ok(question(&id))
+    }
+
+    async fn draft_rule(&self, id: String) -> Result<RuleDraft, ApiError> {
+        self.did(format!("draft_rule {id}"));
+        Err(ApiError::bad_request("No rule is drafted here."))
+    }
+
+    async fn always_allow(&self, id: String, draft: RuleDraft) -> Result<ApprovalView, ApiError> {
+        self.did(format!("always_allow {id} {draft:?}"));
+        Ok(question(&id))
+    }
+
+    async fn answer_proposal(&self, id: String, yes: bool) -> Result<(), ApiError> {
+        self.did(format!("answer_proposal {id} {yes}"));
+        Ok(())
+    }
+
+    async fn rules(&self) -> Result<Vec<RuleView>, ApiError> {
+        self.did("rules".to_owned());
+        Ok(Vec::new())
+    }
+
+    async fn add_rule(&self, draft: RuleDraft) -> Result<Rule, ApiError> {
+        self.did(format!("add_rule {} {:?}", draft.server, draft.patterns));
+        Err(ApiError::bad_request("No rule is made here."))
+    }
+
+    async fn withdraw_rule(&self, id: RuleId) -> Result<(), ApiError> {
+        self.did(format!("withdraw_rule {id}"));
+        Ok(())
+    }
+
+    async fn auto_approved(&self, _: Caller) -> AutoApproved {
+        AutoApproved::default()
     }
 
     async fn extend_approval(&self, id: String) -> Result<ApprovalView, ApiError> {

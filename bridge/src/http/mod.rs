@@ -22,6 +22,7 @@ mod peer;
 mod port;
 mod respond;
 mod routes;
+mod rules;
 mod secrets;
 mod server;
 mod servers;

@@ -19,7 +19,7 @@ use super::{
     api::Api,
     approvals, events,
     extract::{Asker, Json, Name, Params, Refused, Turn},
-    gate, manage, offers, respond, secrets, servers, sign_in, tools,
+    gate, manage, offers, respond, rules, secrets, servers, sign_in, tools,
 };
 use crate::{
     bridge::{BridgeHandle, CallRequest, ResultPiece},
@@ -47,6 +47,7 @@ pub(super) struct Route<A> {
 
 const GET: MethodFilter = MethodFilter::GET;
 const POST: MethodFilter = MethodFilter::POST;
+const DELETE: MethodFilter = MethodFilter::DELETE;
 
 impl<A: Api> Routes<A> {
     /// Everything that is served. Bodies are limited by path in `gate`. Where an action stands in the place of a
@@ -60,7 +61,7 @@ impl<A: Api> Routes<A> {
         Route::new(GET, "/mcp/servers/{id}", |method| on(method, servers::one::<A>)),
         Route::new(GET, "/mcp/servers/{id}/log", |method| on(method, servers::log::<A>)),
         Route::new(GET, "/mcp/auto-approved", |method| {
-            on(method, tools::auto_approved::<A>)
+            on(method, rules::auto_approved::<A>)
         }),
         Route::new(POST, "/mcp/servers/add", |method| action(method, manage::add::<A>)),
         Route::new(POST, "/mcp/servers/toggle", |method| {
@@ -92,6 +93,9 @@ impl<A: Api> Routes<A> {
         Route::new(GET, "/mcp/approvals", |method| on(method, approvals::list::<A>)),
         Route::new(GET, "/mcp/approvals/{id}", |method| on(method, approvals::one::<A>)),
         Route::new(POST, "/mcp/approvals/{id}", |method| on(method, approvals::answer::<A>)),
+        Route::new(GET, "/mcp/rules", |method| on(method, rules::list::<A>)),
+        Route::new(POST, "/mcp/rules", |method| on(method, rules::add::<A>)),
+        Route::new(DELETE, "/mcp/rules/{id}", |method| on(method, rules::withdraw::<A>)),
         Route::new(POST, "/mcp/oauth/start", |method| on(method, sign_in::start::<A>)),
         Route::new(POST, "/mcp/oauth/cancel", |method| on(method, sign_in::cancel::<A>)),
         Route::new(POST, "/mcp/oauth/sign-out", |method| on(method, sign_in::sign_out::<A>)),
@@ -142,6 +146,7 @@ pub fn served() -> Vec<(Method, &'static str)> {
     table
         .map(|route| match route.method {
             POST => (Method::POST, route.path),
+            DELETE => (Method::DELETE, route.path),
             _ => (Method::GET, route.path),
         })
         .collect()

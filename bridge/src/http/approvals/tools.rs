@@ -148,7 +148,7 @@ pub(super) async fn answer<A: Api>(
             }
             ApprovalState::Denied
         }
-        (Said::Cancel | Said::Longer, _) => {
+        (Said::Cancel | Said::Longer | Said::UntilQuit | Said::Always | Said::Block, _) => {
             return Err(Refused(ApiError::bad_request(
                 "Tools are answered with \"approve\" or \"deny\"; they wait without an end.",
             )));
