@@ -3,6 +3,7 @@
 mod activity;
 mod approvals;
 mod reviews;
+mod rules;
 mod secrets;
 mod sign_in;
 mod tools;
@@ -84,6 +85,20 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         activity::activity_days,
         activity::export_activity,
         activity::watch_activity,
+        rules::answer_call,
+        rules::draft_rule,
+        rules::always_allow,
+        rules::stop_asking,
+        rules::let_ask,
+        rules::allow_next_time,
+        rules::answer_proposal,
+        rules::rules,
+        rules::save_rule,
+        rules::withdraw_rule,
+        rules::choose,
+        tools::approve_tools,
+        tools::keep_tool_blocked,
+        tools::approve_instructions,
         settings,
         set_theme,
     ]
@@ -198,6 +213,7 @@ async fn try_tool(
             name,
             input,
             timeout: None,
+            turn: None,
         },
     );
     tokio::select! {
