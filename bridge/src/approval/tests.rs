@@ -9,7 +9,8 @@ use super::{
 };
 use crate::{
     activity::Keep,
-    snapshot::{ChangeQuestion, WhoKind, WhoView},
+    snapshot::{AskedSubject, CallQuestion, ChangeQuestion, WhoKind, WhoView},
+    traffic::Source,
 };
 
 fn approvals() -> Arc<Approvals> {
@@ -45,15 +46,9 @@ fn asker(label: &str) -> Asker {
 }
 
 fn change(caller: &str) -> Asking {
-    let who = WhoView {
-        kind: WhoKind::WalkIn,
-        name: String::new(),
-        client: None,
-        program: None,
-    };
     Asking {
         question: Question::Manage {
-            who,
+            who: who(""),
             change: Box::new(ChangeQuestion::Enable),
         },
         ..asking("files", caller)
@@ -209,6 +204,149 @@ async fn a_change_waits_for_a_day_beside_the_questions_about_calls() {
     let begun = Instant::now();
     assert_eq!(changes[0].verdict().await, Verdict::Expired);
     assert_eq!(begun.elapsed(), Duration::from_secs(24 * 60 * 60));
+}
+
+fn who(name: &str) -> WhoView {
+    WhoView {
+        kind: WhoKind::WalkIn,
+        name: name.to_owned(),
+        client: None,
+        program: None,
+    }
+}
+
+/// A call of the program with this process id.
+fn calling(pid: u32, n: u32) -> Asking {
+    let server = ConnectorId::parse("files").unwrap();
+    let arguments = content(json!({"n": n})).unwrap();
+    Asking {
+        server: server.clone(),
+        server_name: "Files".to_owned(),
+        asker: Asker {
+            label: "walk-in".to_owned(),
+            source: Some(Source::Process(pid)),
+        },
+        question: Question::Call {
+            call: Box::new(CallQuestion {
+                who: who("agent"),
+                subject: AskedSubject::Prompt { name: "p".to_owned() },
+                place: String::new(),
+                is_local: true,
+                arguments: Vec::new(),
+                same: 0,
+            }),
+        },
+        matter: Some(Matter {
+            server,
+            subject: Subject::Prompt("p".to_owned()),
+            arguments: Arc::new(arguments),
+        }),
+    }
+}
+
+fn mute(approvals: &Arc<Approvals>, pid: u32) -> Option<Mute> {
+    match approvals.ask(calling(pid, 99)).err() {
+        None => None,
+        Some(NotAsked::Muted(mute)) => Some(mute),
+        Some(other) => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_two_unanswered_questions_a_caller_is_muted_until_the_person_is_back() {
+    let approvals = approvals();
+    for n in 0..2 {
+        assert_eq!(mute(&approvals, 1), None, "{n}");
+        let verdict = approvals.ask(calling(1, n)).unwrap().verdict().await;
+        assert_eq!(verdict, Verdict::Expired);
+    }
+    assert_eq!(mute(&approvals, 1), Some(Mute::UntilBack));
+    assert_eq!(mute(&approvals, 2), None, "another program is another caller");
+    let (missed, muted) = approvals.left();
+    assert_eq!((missed.len(), muted.len(), muted[0].until), (2, 1, None));
+    approvals.back();
+    assert_eq!(mute(&approvals, 1), None);
+    assert_eq!(approvals.left().1, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missed_call_may_go_once_next_time_and_only_that_very_call() {
+    let approvals = approvals();
+    for n in 0..2 {
+        approvals.ask(calling(1, n)).unwrap().verdict().await;
+    }
+    let (missed, _) = approvals.left();
+    assert!(approvals.allow_next_time(&missed[0].id));
+    assert!(
+        !approvals.allow_next_time(&missed[0].id),
+        "it is no missed one any more"
+    );
+    let leave = |pid, n| {
+        let asking = calling(pid, n);
+        approvals.take_leave(&asking.asker, &asking.matter.unwrap())
+    };
+    assert!(!leave(1, 0), "other arguments");
+    assert!(!leave(2, 1), "another caller");
+    assert!(leave(1, 1));
+    assert!(!leave(1, 1), "once");
+    assert!(approvals.allow_next_time(&missed[1].id));
+    sleep(Duration::from_secs(600)).await;
+    assert!(!leave(1, 0), "ten minutes are over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_is_told_to_stop_may_not_ask_for_an_hour() {
+    let approvals = approvals();
+    let mut first = approvals.ask(calling(1, 1)).unwrap();
+    let mut second = approvals.ask(calling(1, 2)).unwrap();
+    let _other = approvals.ask(calling(2, 1)).unwrap();
+    let id = approvals.waiting(None)[0].id.clone();
+    approvals.stop_asking(&id).unwrap();
+    assert_eq!(
+        (first.verdict().await, second.verdict().await),
+        (Verdict::Denied, Verdict::Denied)
+    );
+    assert_eq!(mute(&approvals, 1), Some(Mute::Stopped));
+    approvals.back();
+    assert_eq!(mute(&approvals, 1), Some(Mute::Stopped), "being back is no leave");
+    assert_eq!(approvals.waiting(None).len(), 1);
+    sleep(Duration::from_secs(3600)).await;
+    assert_eq!(mute(&approvals, 1), None);
+    let id = approvals.waiting(None).last().unwrap().id.clone();
+    approvals.stop_asking(&id).unwrap();
+    let (_, muted) = approvals.left();
+    assert!(approvals.let_ask(&muted[0].id));
+    assert_eq!(mute(&approvals, 2), None);
+}
+
+#[tokio::test]
+async fn a_yes_to_a_call_covers_the_same_ones_only_where_that_is_said() {
+    let approvals = approvals();
+    let mut waiting: Vec<_> = (0..3).map(|_| approvals.ask(calling(1, 1)).unwrap()).collect();
+    let mut other = approvals.ask(calling(1, 2)).unwrap();
+    let mut stranger = approvals.ask(calling(2, 1)).unwrap();
+    let first = approvals.waiting(None).remove(0);
+    let Question::Call { call } = &first.question else {
+        panic!("{first:?}")
+    };
+    assert_eq!(call.same, 2);
+    approvals.answer(&first.id, ApprovalAnswer::Allow(Reach::Once)).unwrap();
+    assert_eq!(waiting.remove(0).verdict().await, Verdict::Allowed(PersonAnswer::Once));
+    assert_eq!(approvals.waiting(None).len(), 4);
+    let second = approvals.waiting(None).remove(0);
+    approvals
+        .answer(&second.id, ApprovalAnswer::Allow(Reach::AlsoSame))
+        .unwrap();
+    for mut one in waiting {
+        assert_eq!(one.verdict().await, Verdict::Allowed(PersonAnswer::Once));
+    }
+    for left in approvals.waiting(None) {
+        approvals.answer(&left.id, ApprovalAnswer::Deny).unwrap();
+    }
+    assert_eq!(
+        (other.verdict().await, stranger.verdict().await),
+        (Verdict::Denied, Verdict::Denied)
+    );
 }
 
 #[tokio::test]

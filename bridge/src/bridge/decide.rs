@@ -339,9 +339,19 @@ impl Owner {
     pub(super) async fn begin_asking(&mut self, shell: Shell) {
         let policy = match shell {
             Shell::Tray => WalkInPolicy::Ask,
+            Shell::Headless(headless) if headless.ask => WalkInPolicy::Ask,
             Shell::Headless(_) if self.world.ledger.was_tray_home().await => WalkInPolicy::Ask,
             Shell::Headless(_) => WalkInPolicy::Allow,
         };
+        match (shell, policy) {
+            (Shell::Tray, _) => {}
+            (Shell::Headless(_), WalkInPolicy::Ask) => tracing::info!(
+                "calls of programs without a token are asked about, unless a rule allows them (neuron-connectd approvals)"
+            ),
+            (Shell::Headless(_), WalkInPolicy::Allow) => tracing::info!(
+                "programs of this user may call tools without asking; rules that deny and tools that are held still hold"
+            ),
+        }
         self.views.by_default(policy);
     }
 }

@@ -82,6 +82,8 @@ pub enum Shell {
 pub struct Headless {
     /// What runs needs a look first, as in the tray app.
     pub review: bool,
+    /// Calls of programs without a token are asked about, where the person said nothing else.
+    pub ask: bool,
     /// Nobody without a token is served over the port.
     pub require_token: bool,
 }

@@ -531,8 +531,12 @@ impl Api for FakeApi {
         Ok(())
     }
 
-    async fn auto_approved(&self, _: Caller) -> AutoApproved {
-        AutoApproved::default()
+    async fn auto_approved(&self, caller: Caller) -> AutoApproved {
+        self.did(format!("auto_approved {}", caller.label()));
+        AutoApproved {
+            tools: vec![ExposedName::new("mcp__files__read")],
+            rules: Vec::new(),
+        }
     }
 
     async fn extend_approval(&self, id: String) -> Result<ApprovalView, ApiError> {

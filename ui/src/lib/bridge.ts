@@ -430,6 +430,30 @@ export type TrustStanding = { "state": "opening" } | { "state": "fresh" } | { "s
 
 export type ApiMode = "open" | "token";
 
+export type RuleView = { rule: Rule, 
+/**
+ * The connector's name for people.
+ */
+server_name: string, 
+/**
+ * The whole rule in one sentence.
+ */
+sentence: string, 
+/**
+ * How often it decided something, as far as activity goes back.
+ */
+used: number, 
+/**
+ * Unix milliseconds.
+ */
+last_used_at?: number, 
+/**
+ * Why it decides nothing at present.
+ */
+sleeps: RuleSleep | null, };
+
+export type RuleSleep = "review" | "changed" | "expired";
+
 export type WalkInPolicy = "ask" | "allow";
 
 export type PairingView = { 

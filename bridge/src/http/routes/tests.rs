@@ -299,13 +299,11 @@ async fn whoever_waits_for_a_line_is_told_when_the_bridge_stops() {
 }
 
 #[tokio::test]
-async fn only_listed_tools_that_need_no_asking_are_auto_approved() {
+async fn what_needs_no_asking_is_told_for_whoever_asks() {
     let server = Running::start().await;
     let reply = server.ask(get("/mcp/auto-approved")).await;
-    assert_eq!(
-        reply.json(),
-        json!({"tools": ["mcp__files__read", "mcp__other__read"], "rules": []})
-    );
+    assert_eq!(reply.json(), json!({"tools": ["mcp__files__read"], "rules": []}));
+    assert_eq!(server.api.take_done(), ["auto_approved walk-in"]);
     server.stop().await;
 }
 
