@@ -34,6 +34,10 @@ const COMMANDS: &[&str] = &[
     "activity_days",
     "export_activity",
     "watch_activity",
+    "approve_launches",
+    "keep_blocked",
+    "versions_of",
+    "use_version",
     "settings",
     "set_theme",
 ];

@@ -4,11 +4,9 @@ use std::{path::PathBuf, sync::Arc, time::Instant};
 
 use neuron_bridge::{
     ids::{ConnectorId, ToolName},
+    snapshot::WalkInPolicy,
     trust::{
-        decision::{
-            Askers, Call, ConnectorFacts, ConnectorStanding, Subject, ToolStanding, View, ViewParts, WalkInPolicy,
-            decision,
-        },
+        decision::{Askers, Call, ConnectorFacts, ConnectorStanding, Subject, ToolStanding, View, ViewParts, decision},
         fingerprint::Fingerprint,
         rules::{
             Arguments, Bound, ClientId, Condition, Effect, Kind, Lasts, Origin, ProgramId, Rule, RuleCaller, RuleId,

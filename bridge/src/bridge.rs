@@ -13,9 +13,11 @@ mod owner;
 mod person_file;
 mod publish;
 mod results;
+mod reviews;
 mod secrets;
 mod sign_in;
 mod start;
+mod versions;
 
 use std::{
     collections::HashMap,
@@ -34,6 +36,7 @@ pub use self::activity::{LARGEST_ACTIVITY_PAGE, MOST_ACTIVITY_DAYS};
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
 pub use self::sign_in::SignInAsk;
 pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
+pub use self::versions::PackageVersions;
 use self::{owner::Command, person_file::Edit, publish::Row};
 pub use crate::{approval::ApprovalAnswer, caller::Caller};
 use crate::{

@@ -177,7 +177,8 @@ Example:
   neuron-connectd approvals
 
 Servers may ask something of you while a tool runs. Without an answer within two
-minutes the answer is no.")]
+minutes the answer is no. With \"serve --review\", new and changed connectors wait
+here until you allow them.")]
     Approvals,
 
     /// Answer a waiting question with yes, a form with its values
@@ -186,12 +187,14 @@ Examples:
   neuron-connectd approve 3f2a… city=Köln days=2
   neuron-connectd approve 3f2a… '{\"city\": \"Köln\"}'
   neuron-connectd approve 3f2a…
+  neuron-connectd approve launch-1b… launch-9c…
+  neuron-connectd approve --all
 
 KEY=VALUE is typed by the form, and what is not given is what the form proposes.
 A page is opened by you, never by Neuron Connect; approve it when you are done.")]
     Approve(ApproveArgs),
 
-    /// Answer a waiting question with no
+    /// Answer a waiting question with no; a launch is turned off in connectors.json
     #[command(after_help = "Example:\n  neuron-connectd deny 3f2a…")]
     Deny(QuestionArg),
 
@@ -218,6 +221,9 @@ pub(crate) struct ServeArgs {
     /// Port on 127.0.0.1; 0 lets the system choose [default: 7771]
     #[arg(long, value_name = "N", env = "NEURON_CONNECTD_PORT", hide_env_values = true)]
     pub(crate) port: Option<u16>,
+    /// Let nothing run before you looked at it (\"neuron-connectd approvals\", \"approve\", \"deny\")
+    #[arg(long)]
+    pub(crate) review: bool,
     /// Where tokens and secrets are kept
     #[arg(long, value_enum, value_name = "WHERE", default_value_t = Secrets::Keychain)]
     pub(crate) secrets: Secrets,
@@ -320,8 +326,12 @@ pub(crate) struct SignInArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
-    /// The question's id, as `approvals` shows it
-    pub(crate) id: String,
+    /// The question's id, or those of launches, as `approvals` shows them
+    #[arg(required_unless_present = "all")]
+    pub(crate) id: Option<String>,
+    /// Every launch that waits
+    #[arg(long, conflicts_with = "id")]
+    pub(crate) all: bool,
     /// KEY=VALUE…, KEY:=JSON…, one JSON object, or - to read one from standard input
     #[arg(value_name = "VALUE")]
     pub(crate) values: Vec<String>,

@@ -313,6 +313,7 @@ pub(crate) fn hint(action: &str, id: Option<&str>, wanted: Option<&Wanted>) -> O
             None => format!("enter it: neuron-connectd secret set {id} [NAME]"),
         }),
         "sign_in" => Some(format!("sign in: neuron-connectd sign-in {id}")),
+        "review" => Some("look at it: neuron-connectd approvals".to_owned()),
         _ => None,
     }
 }

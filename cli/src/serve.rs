@@ -39,7 +39,10 @@ async fn start(home: &Path, args: &ServeArgs) -> Result<BridgeHandle, Failure> {
         program: "neuron-connectd serve",
         own_binary,
         port: args.port,
-        shell: Shell::Headless(Headless::default()),
+        shell: Shell::Headless(Headless {
+            review: args.review,
+            ..Headless::default()
+        }),
         secrets: keep_secrets(args.secrets)?,
     };
     BridgeHandle::start(options)

@@ -2,6 +2,7 @@
 
 mod activity;
 mod approvals;
+mod reviews;
 mod secrets;
 mod sign_in;
 
@@ -75,6 +76,10 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         activity::activity_days,
         activity::export_activity,
         activity::watch_activity,
+        reviews::approve_launches,
+        reviews::keep_blocked,
+        reviews::versions_of,
+        reviews::use_version,
         settings,
         set_theme,
     ]

@@ -19,6 +19,9 @@ class Questions(unittest.TestCase):
         self.desktop = self.enterContext(Desktop())
         self.browser = self.desktop.browser()
         self.desktop.save({"pg": {"name": "Postgres", "command": sys.executable, "args": [str(ASKING)]}})
+        self.desktop.unlock_keyring()
+        with Webview(self.desktop) as window:
+            window.allow_launches()
 
     def ask(self, what):
         window = self.enterContext(Webview(self.desktop))

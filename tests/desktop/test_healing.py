@@ -26,6 +26,9 @@ class Attempts(unittest.TestCase):
     def setUp(self):
         self.desktop = self.enterContext(Desktop())
         self.desktop.save({"far": {"name": "Far away", "url": nobody()}})
+        self.desktop.unlock_keyring()
+        with Webview(self.desktop) as window:
+            window.allow_launches()
 
     def test_an_attempt_counts_down_and_can_be_given_up_and_made_at_once(self):
         window = self.enterContext(Webview(self.desktop))
@@ -62,6 +65,7 @@ class Attempts(unittest.TestCase):
     def test_a_start_that_takes_long_can_be_stopped(self):
         self.desktop.save({"slow": {"name": "Slow", "command": "sleep", "args": ["300"]}})
         window = self.enterContext(Webview(self.desktop))
+        window.allow_launches()
         window.go_to("#/connectors/slow")
         window.sees("Connecting…")
         window.button("Stop").click()
@@ -89,7 +93,9 @@ class Log(unittest.TestCase):
     def setUp(self):
         self.desktop = self.enterContext(Desktop())
         self.desktop.save({"chatty": {"name": "Chatty", "command": sys.executable, "args": [str(CHATTY)]}})
+        self.desktop.unlock_keyring()
         self.window = self.enterContext(Webview(self.desktop))
+        self.window.allow_launches()
 
     def test_the_log_goes_on_by_itself_without_secrets_and_without_markup(self):
         window = self.window

@@ -19,6 +19,7 @@ class Keys(unittest.TestCase):
         self.needs_a_key()
         self.desktop.unlock_keyring()
         window = self.enterContext(Webview(self.desktop))
+        window.allow_launches()
         window.go_to("#/connectors")
         window.button("Enter key: Team").click()
         window.sees("Kept in this computer’s keychain")
@@ -41,6 +42,7 @@ class Keys(unittest.TestCase):
         self.needs_a_key()
         self.desktop.unlock_keyring()
         with Webview(self.desktop) as window:
+            window.allow_launches()
             window.go_to("#/connectors/team")
             window.field("TEAM_KEY").type("SENTINEL-key")
             window.button("Save key").click()
@@ -60,6 +62,7 @@ class Keys(unittest.TestCase):
         window.button("Keep secrets until I quit…").click()
         window.sees("forgotten when you quit")
         window.button("Keep until I quit").click()
+        window.allow_launches()
         window.go_to("#/connectors/team")
         window.sees("Kept in memory until you quit")
         window.field("TEAM_KEY").type("SENTINEL-key")

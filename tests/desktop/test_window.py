@@ -15,6 +15,7 @@ EVERYTHING = REPOSITORY / "tests/upstreams/node_modules/.bin/mcp-server-everythi
 class Connectors(unittest.TestCase):
     def setUp(self):
         self.desktop = self.enterContext(Desktop())
+        self.desktop.unlock_keyring()
         self.window = self.enterContext(Webview(self.desktop))
 
     def test_a_pasted_command_becomes_a_connector_whose_tools_work(self):
@@ -77,6 +78,7 @@ class Connectors(unittest.TestCase):
     def test_what_an_upstream_says_never_becomes_markup(self):
         self.desktop.save({"one": {"command": sys.executable, "args": [str(HOSTILE)]}})
         window = self.window
+        window.allow_launches()
         window.go_to("#/connectors/one/tools/greet")
         window.sees('description <img src=x onerror="window.injected = true">')
         window.field("name").type("x")
@@ -100,6 +102,7 @@ class Keyboard(unittest.TestCase):
 
     def setUp(self):
         self.desktop = self.enterContext(Desktop())
+        self.desktop.unlock_keyring()
         self.desktop.save({"files": FILES})
         self.window = self.enterContext(Webview(self.desktop))
         self.window.sees("Ready, starts when used")

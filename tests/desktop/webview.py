@@ -63,6 +63,27 @@ class Webview:
         """Runs JavaScript as a function body in the page and gives back what it returns."""
         return self._command("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
+    def allow_launches(self):
+        """Allows every launch that waits for a look, as the window's own button does, and begins its page anew."""
+        self.run(
+            """
+            const { invoke, transformCallback } = window.__TAURI_INTERNALS__;
+            return new Promise((done, failed) => {
+              let asked = false;
+              const told = transformCallback(({ message }) => {
+                const ids = (message?.reviews?.launches ?? []).map((launch) => launch.id);
+                if (asked || ids.length === 0) return;
+                asked = true;
+                invoke("approve_launches", { ids }).then(done, failed);
+              });
+              invoke("watch", { channel: `__CHANNEL__:${told}` }).catch(failed);
+            });
+            """
+        )
+        # Whoever watches last is told; the page has to watch again.
+        self.run("window.before = true; location.reload()")
+        until("the page is new", lambda: not self.run("return window.before ?? false"))
+
     def find(self, xpath):
         """Waits for the first element of this XPath that is shown."""
         return until(f"an element {xpath}", lambda: self.shown(xpath), report=self.text)

@@ -17,10 +17,11 @@ use crate::{
     clock::{stamp, unix_ms},
     config::{Config, Entry as FileEntry},
     error::{ApiError, Code},
+    ids::ConnectorId,
     oauth::Finished,
     snapshot::{
-        ActivityCaller, ActivityChange, ActivityDay, ActivityExport, ActivityFilter, ActivityPage, ActivityWhat,
-        AllowedBy, ExportFormat, RuleUse, SignInOutcome,
+        ActivityCaller, ActivityChange, ActivityDay, ActivityExport, ActivityFilter, ActivityPage, ActivityReview,
+        ActivityWhat, AllowedBy, ExportFormat, RuleUse, SignInOutcome,
     },
     store::{ActivityCursor, Store, StoreError},
 };
@@ -271,10 +272,21 @@ pub(super) fn edited(edit: &Edit) -> Entry {
         Edit::Enabled(id, false) => (id, ActivityChange::TurnedOff, None),
         Edit::ToolEnabled(id, tool, true) => (id, ActivityChange::ToolTurnedOn, Some(tool.to_string())),
         Edit::ToolEnabled(id, tool, false) => (id, ActivityChange::ToolTurnedOff, Some(tool.to_string())),
+        Edit::DisabledTools(id, _) | Edit::Args(id, _) => (id, ActivityChange::Edited, None),
         Edit::AutoApprove(id, _) => (id, ActivityChange::AutoApprove, None),
         Edit::Remove(id) => (id, ActivityChange::Removed, None),
     };
     changed(ActivityCaller::Owner, id.as_str(), change, subject)
+}
+
+/// What the person said to a launch that waited.
+pub(super) fn looked_at(server: &ConnectorId, outcome: Outcome) -> Entry {
+    let what = ActivityWhat::Review {
+        server: Some(server.clone()),
+        of: ActivityReview::Launch,
+        subject: None,
+    };
+    Entry::new(WhoRecord::plain(ActivityCaller::Owner), what).ended(outcome)
 }
 
 /// What somebody changed in the file.

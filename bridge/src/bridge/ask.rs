@@ -214,7 +214,9 @@ impl Loss {
             Cause::HttpStatus { status: 408, .. } => Self::Unanswered,
             Cause::HttpStatus { status: 400..=499, .. } => Self::Refused,
             Cause::HttpStatus { .. } => Self::Unanswered,
-            Cause::MissingSecret(_)
+            Cause::NeedsReview { .. }
+            | Cause::TrustUnknown(_)
+            | Cause::MissingSecret(_)
             | Cause::Entry(_)
             | Cause::ProgramNotFound(_)
             | Cause::NotStarted(_)

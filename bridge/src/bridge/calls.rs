@@ -6,14 +6,14 @@ use std::{
 };
 
 use super::{
-    CallRequest, Caller, Inner,
+    CallRequest, Caller, Inner, Published,
     activity::Recording,
     ask::{self, Subject},
     results,
 };
 use crate::{
     activity::{Entry, Outcome, WhoRecord},
-    connector::{Door, Step, Tell, Whose},
+    connector::{Door, Step, Tell, Whose, unavailable},
     error::{ApiError, Code},
     event::Event,
     ids::{ConnectorId, ExposedName, ToolName},
@@ -105,6 +105,24 @@ impl Drop for Finish<'_> {
     }
 }
 
+/// A name that can only be of a connector whose tools are not shown: which they are is not known yet.
+fn withheld(published: &Published, name: &str) -> Option<ApiError> {
+    let is_of = |server: &str| {
+        let exposed: String = server
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        [server, &exposed]
+            .iter()
+            .any(|server| name.starts_with(&format!("mcp__{server}__")))
+    };
+    let shared = published.doors.values().map(|door| &door.shared);
+    let of_it = shared.filter(|shared| shared.entry().enabled && is_of(shared.id.as_str()));
+    of_it
+        .into_iter()
+        .find_map(|shared| Some(unavailable(&shared.name(), shared.view().machine.withheld()?)))
+}
+
 /// A call that reaches no connector; with the tool that it names, where there is one.
 struct Unfound {
     error: ApiError,
@@ -137,7 +155,7 @@ fn find(inner: &Inner, name: &str) -> Result<Target, Unfound> {
         Some(Found::Hidden(route)) => (&route.server, &route.tool, &route.exposed, true),
         None => {
             return Err(Unfound {
-                error: unknown_tool(inner, name),
+                error: withheld(&published, name).unwrap_or_else(|| unknown_tool(inner, name)),
                 named: None,
             });
         }
@@ -155,6 +173,9 @@ fn find(inner: &Inner, name: &str) -> Result<Target, Unfound> {
     let shown = door.shared.name();
     if !door.shared.entry().enabled {
         return Err(refused(ApiError::turned_off(&shown)));
+    }
+    if let Some(cause) = door.shared.view().machine.withheld() {
+        return Err(refused(unavailable(&shown, cause)));
     }
     if hidden {
         return Err(refused(ApiError::new(

@@ -227,7 +227,7 @@ impl BridgeHandle {
         }
         let running = rows
             .filter_map(|row| row.live.as_ref())
-            .filter(|live| live.entry.enabled);
+            .filter(|live| live.shows_tools());
         Ok(running
             .map(|live| (live.entry.id.clone(), live.view.offers.clone()))
             .collect())

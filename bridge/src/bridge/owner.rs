@@ -14,18 +14,19 @@ use super::{
     Inner, Published, activity,
     person_file::{Edit, PersonFile},
     publish::{self, ListKey, Row, RowLive},
+    reviews::{ReviewList, ReviewOrder},
     sign_in, start,
 };
 use crate::{
     clock::unix_ms,
     config::{self, Change, Config, EntryKind, Watcher},
-    connector::{Access, Beginning, Door, Earlier, Handle, World},
+    connector::{Access, Beginning, Cause, Door, Earlier, Handle, World},
     error::ApiError,
     event::Event,
     ids::ConnectorId,
     secrets::{BindingChange, SecretName},
     settings::Settings,
-    snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Reviews, Snapshot},
+    snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Reviews, Snapshot, TrustView},
 };
 
 /// Stopping gives up on connectors after this long; their processes are then killed with the rest.
@@ -37,6 +38,7 @@ const LAST_ENTRIES_WITHIN: Duration = Duration::from_millis(500);
 /// What the owner is asked to do.
 pub(crate) enum Command {
     Edit(Edit, oneshot::Sender<Result<(), ApiError>>),
+    Review(ReviewOrder, oneshot::Sender<Result<(), ApiError>>),
     Reload(oneshot::Sender<()>),
     Publish(oneshot::Sender<()>),
     Shutdown(oneshot::Sender<()>),
@@ -56,6 +58,8 @@ pub(crate) struct Owner {
     pub(super) leaving: HashMap<String, Earlier>,
     /// The connector whose sign-in does not go on with what takes its place.
     pub(super) forgets: Option<ConnectorId>,
+    /// Launches that wait for a look, as they are shown, by the ids of their reviews.
+    pub(super) reviews: ReviewList,
     pub(super) stopping: TaskTracker,
     pub(super) http_stop: CancellationToken,
     pub(super) http: TaskTracker,
@@ -82,8 +86,14 @@ impl Owner {
                 command = commands.recv() => match command {
                     Some(Command::Edit(edit, reply)) => {
                         let outcome = self.edit(edit).await;
-                        self.publish();
+                        self.refresh().await;
                         // A window that closed meanwhile is no fault.
+                        let _ = reply.send(outcome);
+                    }
+                    Some(Command::Review(order, reply)) => {
+                        let outcome = self.review(order).await;
+                        self.refresh().await;
+                        // As above.
                         let _ = reply.send(outcome);
                     }
                     Some(Command::Reload(reply)) => {
@@ -92,7 +102,7 @@ impl Owner {
                         let _ = reply.send(());
                     }
                     Some(Command::Publish(reply)) => {
-                        self.publish();
+                        self.refresh().await;
                         let _ = reply.send(());
                     }
                     Some(Command::Shutdown(reply)) => {
@@ -106,11 +116,14 @@ impl Owner {
                     }
                 },
                 Some(()) = file_changed.recv() => self.reload().await,
-                () = world.changed.notified() => self.publish(),
+                () = world.changed.notified() => self.refresh().await,
                 () = world.approvals.changed.notified() => self.publish(),
                 Ok(()) = api.changed() => self.publish(),
                 Ok(()) = keychain.changed() => self.publish(),
-                Ok(()) = standing.changed() => self.publish(),
+                Ok(()) = standing.changed() => {
+                    self.trust_changed().await;
+                    self.refresh().await;
+                }
                 Ok(()) = sign_ins.changed() => self.publish(),
                 over = sign_in::over(&world) => {
                     self.publish();
@@ -140,7 +153,7 @@ impl Owner {
             }
             self.apply(config).await;
         }
-        self.publish();
+        self.refresh().await;
         let after = self.notices();
         if after != before {
             self.inner.events.publish(Event::ConfigError { notices: after });
@@ -152,6 +165,7 @@ impl Owner {
         let changes = config::diff(&self.config, &config);
         self.config = config;
         self.tell_keychain();
+        self.tighten().await;
         for (key, change) in changes {
             match change {
                 Change::Nothing => {}
@@ -167,7 +181,7 @@ impl Owner {
     }
 
     /// Ends what runs under the key, and starts what the configuration now says; a disabled connector only shows itself.
-    async fn replace(&mut self, key: String) {
+    pub(super) async fn replace(&mut self, key: String) {
         let handle = self.connectors.shift_remove(&key);
         let signs_in = handle
             .as_ref()
@@ -187,12 +201,15 @@ impl Owner {
         let replaces = running.or_else(|| self.leaving.remove(&key));
         match self.valid(&key) {
             Some(entry) => {
-                let known = self.world.known_list(&entry).await;
+                let prepared = self.world.prepare(&entry).await;
+                let held = self.world.refusal(&entry, &prepared).filter(Cause::withholds_tools);
+                let known = self.world.known_list(&entry, prepared.identity).await;
                 let beginning = Beginning {
                     entry,
                     known,
                     replaces,
                     first,
+                    held,
                 };
                 self.connectors
                     .insert(key, Handle::start(self.world.clone(), beginning));
@@ -217,19 +234,30 @@ impl Owner {
         Access::of(entry) == Access::SignIn && views.iter().any(|view| view.server == entry.id)
     }
 
-    fn valid(&self, key: &str) -> Option<Arc<config::Connector>> {
+    pub(super) fn valid(&self, key: &str) -> Option<Arc<config::Connector>> {
         valid(&self.config, key)
     }
 
-    async fn edit(&mut self, edit: Edit) -> Result<(), ApiError> {
+    pub(super) async fn edit(&mut self, edit: Edit) -> Result<(), ApiError> {
         // What is on disk may be newer than what was last seen; an edit starts from it.
         self.reload().await;
-        if let Some(config) = self.file.edit(&self.config, &edit)? {
-            self.forgets = sign_in::ends_with(&edit, &self.config, &config);
-            self.secrets_follow(&edit, &config).await;
-            self.apply(config).await;
-            self.forgets = None;
-        }
+        let kept = match self.file.edit(&self.config, &edit)? {
+            Some(config) => {
+                self.forgets = sign_in::ends_with(&edit, &self.config, &config);
+                self.secrets_follow(&edit, &config).await;
+                // After the file: where this comes to nothing, the person is asked.
+                let kept = self.record(&edit, &config).await;
+                self.apply(config).await;
+                self.forgets = None;
+                kept
+            }
+            // The file says so already; the person says it too.
+            None => {
+                let kept = self.record(&edit, &self.config).await;
+                self.judge_again().await;
+                kept
+            }
+        };
         self.world.activity.record(activity::edited(&edit));
         if let Edit::Remove(id) = &edit {
             self.world.forget(id).await;
@@ -244,7 +272,7 @@ impl Owner {
                 self.leaving.insert(id.to_string(), again);
             }
         }
-        Ok(())
+        kept
     }
 
     /// What a change by the person means for secrets, before anything runs by it.
@@ -253,7 +281,7 @@ impl Owner {
         match edit {
             Edit::Add(id, _) => keychain.forget(id, names_of(&[valid(next, id.as_str())])),
             Edit::Remove(id) => keychain.forget(id, names_of(&[self.valid(id.as_str())])),
-            Edit::Replace(id, _) => {
+            Edit::Replace(id, _) | Edit::Args(id, _) => {
                 let (before, after) = (self.valid(id.as_str()), valid(next, id.as_str()));
                 let (Some(from), Some(to)) = (&before, &after) else {
                     return;
@@ -266,7 +294,7 @@ impl Owner {
                     BindingChange::Goes => keychain.forget_entered(id, names),
                 }
             }
-            Edit::Enabled(..) | Edit::ToolEnabled(..) | Edit::AutoApprove(..) => {}
+            Edit::Enabled(..) | Edit::ToolEnabled(..) | Edit::DisabledTools(..) | Edit::AutoApprove(..) => {}
         }
     }
 
@@ -332,8 +360,15 @@ impl Owner {
             sign_ins: self.world.sign_ins.views(),
             approvals: self.world.approvals.waiting(None),
             missed: Vec::new(),
-            reviews: Reviews::default(),
-            trust: self.inner.published.load().snapshot.trust.clone(),
+            reviews: Reviews {
+                launches: self.launch_reviews(),
+                ..Reviews::default()
+            },
+            trust: TrustView {
+                standing: self.trust_standing(),
+                review: self.world.admission.review_on(),
+                ..before.snapshot.trust.clone()
+            },
         });
         let doors: HashMap<ConnectorId, Door> = self
             .connectors
@@ -367,6 +402,7 @@ impl Owner {
                     used_at: handle.shared.used_at(),
                     log: handle.shared.log.clone(),
                     access: handle.shared.access(),
+                    hidden: self.world.admission.hidden(&handle.shared.entry()),
                 }),
             })
             .collect()
@@ -454,7 +490,7 @@ fn valid(config: &Config, key: &str) -> Option<Arc<config::Connector>> {
 }
 
 /// The secrets that these entries name.
-fn names_of(entries: &[Option<Arc<config::Connector>>]) -> Vec<SecretName> {
+pub(super) fn names_of(entries: &[Option<Arc<config::Connector>>]) -> Vec<SecretName> {
     let names = entries.iter().flatten().flat_map(|entry| config::secret_names(entry));
     names.filter_map(|name| SecretName::parse(name).ok()).collect()
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     builtin,
-    config::{self, AutoApprove, Config, ConfigFile, Content, EntryKind, FileError, edit},
+    config::{self, AutoApprove, Config, ConfigFile, Content, EntryKind, FileError, Launch, edit},
     error::{ApiError, Code},
     ids::{ConnectorId, ToolName},
     snapshot::{Notice, NoticeLevel},
@@ -21,6 +21,10 @@ pub(crate) enum Edit {
     Replace(ConnectorId, Map<String, Value>),
     Enabled(ConnectorId, bool),
     ToolEnabled(ConnectorId, ToolName, bool),
+    /// All patterns of hidden tools.
+    DisabledTools(ConnectorId, Vec<String>),
+    /// The whole command line after the command; the entry's own command, where it held them, is left with its first word.
+    Args(ConnectorId, Vec<String>),
     AutoApprove(ConnectorId, AutoApprove),
     Remove(ConnectorId),
 }
@@ -215,6 +219,27 @@ fn edited(text: &str, present: &Config, change: &Edit) -> Result<String, ApiErro
                 None => Ok(text.to_owned()),
             }
         }
+        Edit::DisabledTools(id, patterns) => {
+            must_exist(id)?;
+            edit::set_member(text, id.as_str(), "disabledTools", &Value::from(patterns.clone())).map_err(failed)
+        }
+        Edit::Args(id, args) => {
+            must_exist(id)?;
+            let entry = present.entries.iter().find(|entry| entry.key == id.as_str());
+            let command = match entry.map(|entry| &entry.kind) {
+                Some(EntryKind::Valid(entry)) => match &entry.launch {
+                    Launch::Stdio(stdio) => stdio.command.clone(),
+                    Launch::Http(_) => return Err(ApiError::bad_request(format!("{id} runs no program."))),
+                },
+                Some(EntryKind::Invalid(_)) | None => {
+                    return Err(ApiError::bad_request(format!(
+                        "The entry of {id} in connectors.json must be mended first."
+                    )));
+                }
+            };
+            let text = edit::set_member(text, id.as_str(), "command", &Value::from(command)).map_err(failed)?;
+            edit::set_member(&text, id.as_str(), "args", &Value::from(args.clone())).map_err(failed)
+        }
         Edit::AutoApprove(id, value) => {
             must_exist(id)?;
             let value = match value {
@@ -383,6 +408,24 @@ mod tests {
             "{:?}",
             case.text()
         );
+    }
+
+    #[test]
+    fn arguments_are_written_also_where_the_command_held_them() {
+        let mut case = case(Some(
+            "{\"servers\": { // c\n\"a\": {\"command\": \"npx -y pkg\", \"name\": \"A\"}}}\n",
+        ));
+        let args = ["-y", "pkg@1.2.3"].map(str::to_owned).to_vec();
+        case.edit(&Edit::Args(id("a"), args.clone())).unwrap();
+        let text = case.text().unwrap();
+        assert!(text.contains("// c") && text.contains("\"command\": \"npx\""), "{text}");
+        let EntryKind::Valid(entry) = &case.config.entries[0].kind else {
+            panic!("{text}")
+        };
+        let Launch::Stdio(stdio) = &entry.launch else {
+            panic!("{text}")
+        };
+        assert_eq!((stdio.command.as_str(), &stdio.args), ("npx", &args));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::{
         Status, ToolState, ToolView, TransportKind,
     },
     tools::{Listing, Offer, ToolList, pattern, schema},
+    trust::review::Hidden,
 };
 
 /// One row of the configuration with what runs for it.
@@ -30,6 +31,15 @@ pub(crate) struct RowLive {
     pub log: Log,
     /// What its sign-in allows, where one is known.
     pub access: Option<Vec<String>>,
+    /// Which of its tools are hidden.
+    pub hidden: Hidden,
+}
+
+impl RowLive {
+    /// Whether its tools may be seen at all.
+    pub fn shows_tools(&self) -> bool {
+        self.entry.enabled && self.view.machine.withheld().is_none()
+    }
 }
 
 /// What the tool list depends on; the list is made anew only when this changes.
@@ -40,9 +50,13 @@ pub(crate) fn list_key(rows: &[Row]) -> ListKey {
     let live = rows.iter().filter_map(|row| row.live.as_ref());
     ListKey(
         live.map(|live| {
-            let entry = &live.entry;
             let list = Arc::as_ptr(&live.view.tools).cast::<()>() as usize;
-            (live.entry.id.clone(), list, entry.enabled, entry.disabled_tools.clone())
+            (
+                live.entry.id.clone(),
+                list,
+                live.shows_tools(),
+                live.hidden.patterns.clone(),
+            )
         })
         .collect(),
     )
@@ -52,9 +66,8 @@ pub(crate) fn list_key(rows: &[Row]) -> ListKey {
 pub(crate) fn tool_list(rows: &[Row]) -> ToolList {
     let mut offers = Vec::new();
     for live in rows.iter().filter_map(|row| row.live.as_ref()) {
-        let entry = &live.entry;
         for tool in &live.view.tools.tools {
-            let shown = entry.enabled && !pattern::any_matches(&entry.disabled_tools, tool.name.as_str());
+            let shown = live.shows_tools() && !pattern::any_matches(&live.hidden.patterns, tool.name.as_str());
             offers.push(Offer {
                 server: live.entry.id.clone(),
                 tool: tool.clone(),
@@ -173,7 +186,7 @@ pub(crate) fn detail(row: &Row, view: ConnectorView, list: &ToolList, secrets: V
             description: tool.description.clone(),
             input_schema: serde_json::Value::Object(schema::listed_input(&tool.input_schema).into_owned()),
             hints: tool.hints,
-            enabled: !pattern::any_matches(&entry.disabled_tools, tool.name.as_str()),
+            enabled: !pattern::any_matches(&live.hidden.patterns, tool.name.as_str()),
             state: ToolState::Approved,
             findings: Vec::new(),
             auto_approved: entry.auto_approve.covers(tool.name.as_str()),

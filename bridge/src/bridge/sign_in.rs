@@ -111,6 +111,8 @@ pub(super) fn ends_with(edit: &Edit, before: &Config, after: &Config) -> Option<
         | Edit::Replace(..)
         | Edit::Enabled(..)
         | Edit::ToolEnabled(..)
+        | Edit::DisabledTools(..)
+        | Edit::Args(..)
         | Edit::AutoApprove(..) => return None,
     };
     Some(id.clone())
@@ -166,6 +168,8 @@ async fn begin(world: &Arc<World>, door: &Door, ask: SignInAsk) -> Result<String
         return Err(ApiError::turned_off(&name));
     }
     let server = where_people_sign_in(&entry, &name)?;
+    let admitted = world.admit(&entry).await;
+    admitted.map_err(|cause| unavailable(&name, &cause))?;
     if signs_in_by_itself(&entry) {
         // That is what signing in means there.
         world.sign_ins.let_in_again(&door.shared.id).await?;

@@ -15,7 +15,7 @@ use indexmap::IndexMap;
 use tokio::sync::{Notify, OnceCell, Semaphore, mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::PersonFile};
+use super::{BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::PersonFile, reviews::ReviewList};
 use crate::{
     activity::Recorder,
     approval::Approvals,
@@ -23,7 +23,7 @@ use crate::{
     clock::unix_ms,
     config::{Config, ConfigFile, MAX_CALL_MS, WatchError, Watcher},
     connector::{
-        Logs, Tuning, Wakes, World,
+        Admission, Logs, Tuning, Wakes, World,
         process::{self, Spawner},
     },
     event::{Event, EventLog},
@@ -181,13 +181,15 @@ impl BridgeHandle {
             list_key: None,
             leaving: HashMap::new(),
             forgets: None,
+            reviews: ReviewList::default(),
             stopping: TaskTracker::new(),
             http_stop: CancellationToken::new(),
             http: TaskTracker::new(),
             _watcher: watcher,
         };
+        owner.begin_review(options.shell).await;
         owner.apply(first).await;
-        owner.publish();
+        owner.refresh().await;
         let handle = Self { inner };
         let kin = http::Kin::new(owner.world.spawner.clone());
         owner.http.spawn(http::serve(
@@ -251,9 +253,11 @@ fn open_world(
         store: store.clone(),
     };
     let keychain = Keychain::start(options.secrets.clone(), places)?;
+    let ledger = open_ledger(options, home, &store, &keychain)?;
     Ok(Arc::new(World {
         sign_ins: sign_ins(api, keychain.clone()),
-        ledger: open_ledger(options, home, &store, &keychain)?,
+        admission: Arc::new(Admission::new(ledger.clone(), person_home.clone())),
+        ledger,
         keychain,
         home: home.clone(),
         programs: OnceCell::new(),

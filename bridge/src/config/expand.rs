@@ -170,17 +170,11 @@ impl Filler<'_> {
         Ok(SecretString::from(filled))
     }
 
-    /// As in a shell, the default of `:-` also stands in for a variable that is set to nothing.
     fn env(&self, name: &str, default: Option<&str>, field: &str) -> Result<String, ExpandError> {
-        match ((self.lookup.env)(name), default) {
-            (Some(value), Some(default)) if value.is_empty() => Ok(default.to_owned()),
-            (Some(value), _) => Ok(value),
-            (None, Some(default)) => Ok(default.to_owned()),
-            (None, None) => Err(ExpandError::UnsetEnv {
-                name: name.to_owned(),
-                field: field.to_owned(),
-            }),
-        }
+        reference::env_value(name, default, self.lookup.env).ok_or_else(|| ExpandError::UnsetEnv {
+            name: name.to_owned(),
+            field: field.to_owned(),
+        })
     }
 
     /// The home folder in place of a leading `~`, and the rest of the text.

@@ -23,6 +23,13 @@ pub(crate) fn tilde(text: &str) -> Option<&str> {
         .filter(|rest| rest.is_empty() || rest.starts_with(std::path::is_separator))
 }
 
+/// What a reference to a variable stands for. As in a shell, the default of `:-` also stands in for a variable that is
+/// set to nothing; `None` = it is unset and has no default.
+pub(crate) fn env_value(name: &str, default: Option<&str>, env: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let value = env(name).filter(|value| default.is_none() || !value.is_empty());
+    value.or_else(|| default.map(str::to_owned))
+}
+
 /// Longest name of a variable or secret in characters.
 const MAX_NAME: usize = 128;
 

@@ -203,7 +203,7 @@ pub async fn beginnings(
         sse,
         oauth,
         ..
-    } = attempt::resolve(world, entry, &world.log_of(entry)).await?
+    } = attempt::admit(world, entry, &world.log_of(entry)).await?.resolved
     else {
         return Err(Cause::Entry("Its entry names no address.".to_owned()));
     };

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) use self::http::custom_headers;
 use self::{patience::Patience, stdio::Cradle};
 use super::{
-    World,
+    Prepared, World,
     cause::Cause,
     discovery::{self, RawOffers},
     fault,
@@ -34,6 +34,7 @@ use crate::{
     secrets::held_by,
     snapshot::Era,
     tools::{Arguments, ParsedTools, parse_tools},
+    trust::LaunchIdentity,
 };
 
 /// Until an upstream has answered and listed its tools, unless its entry says otherwise.
@@ -154,9 +155,10 @@ async fn connect(
     kept: &mut Option<Keeper>,
 ) -> Result<(Arc<Session>, Listed), Cause> {
     let desk = Arc::new(Desk::new(world.approvals.clone(), &plan.entry, plan.log.clone()));
-    let (session, keeper) = match resolve(world, &plan.entry, &plan.log).await? {
-        launch @ Resolved::Stdio { .. } => stdio::open(world, plan, patience, cradle, desk, launch).await?,
-        launch @ Resolved::Http { .. } => http::open(world, plan, desk, launch).await?,
+    let launch = admit(world, &plan.entry, &plan.log).await?;
+    let (session, keeper) = match launch.resolved {
+        Resolved::Stdio { .. } => stdio::open(world, plan, patience, cradle, desk, launch).await?,
+        Resolved::Http { .. } => http::open(world, plan, desk, launch).await?,
     };
     *kept = Some(keeper);
     let listed = list_before(world, &plan.entry, &session, &plan.log, patience.at_most()).await?;
@@ -198,9 +200,37 @@ async fn list_before(
     })
 }
 
-/// The entry with everything filled in.
-pub(super) async fn resolve(world: &World, entry: &config::Connector, log: &Log) -> Result<Resolved, Cause> {
-    let keys = keys::read(world, entry, log).await?;
+/// A launch that may be made.
+pub(super) struct Admitted {
+    /// The entry with everything filled in.
+    pub resolved: Resolved,
+    pub identity: LaunchIdentity,
+    /// The content of its `envFile`, where it has one.
+    pub env_file: Option<Vec<u8>>,
+}
+
+/// The one way to a launch: what would be run or contacted is compared with what may, before any secret is read, and
+/// filled in from the same bytes.
+///
+/// # Errors
+/// The cause; nothing was started, contacted or sent.
+pub(super) async fn admit(world: &World, entry: &config::Connector, log: &Log) -> Result<Admitted, Cause> {
+    let Prepared { identity, env_file } = world.admit(entry).await?;
+    let resolved = resolve(world, entry, identity, log).await?;
+    Ok(Admitted {
+        resolved,
+        identity,
+        env_file: env_file.transpose().map_err(Cause::Entry)?,
+    })
+}
+
+async fn resolve(
+    world: &World,
+    entry: &config::Connector,
+    identity: LaunchIdentity,
+    log: &Log,
+) -> Result<Resolved, Cause> {
+    let keys = keys::read(world, entry, identity, log).await?;
     let lookup = Lookup {
         env: &World::env,
         secret: &|_, name| keys.secret(name),

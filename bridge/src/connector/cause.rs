@@ -7,7 +7,8 @@ use crate::{
     error::{Action, ApiError, Code},
     oauth::{SignInError, SignInNeed},
     secrets::{KeychainFault, TRY_AGAIN},
-    snapshot::Status,
+    snapshot::{KeychainState, LaunchWhy, Status},
+    trust::LaunchIdentity,
 };
 
 /// How long a failed connector rests before a call may try again by itself (DESIGN §8).
@@ -30,6 +31,10 @@ pub enum Cause {
     Authority(String),
     /// What it needs cannot be had from the keychain.
     Keychain(KeychainFault),
+    /// The person has to look first at what would be run or contacted, which has this identity.
+    NeedsReview { why: LaunchWhy, identity: LaunchIdentity },
+    /// What the person approved cannot be checked, for want of the keychain.
+    TrustUnknown(KeychainState),
     /// The program is not on this computer; looked up again at each use.
     ProgramNotFound(String),
     /// It could not be started for another reason.
@@ -55,6 +60,8 @@ enum Mend {
     Secret,
     SignIn,
     Keychain,
+    /// The person's look.
+    Review,
     /// An edit of the entry.
     Entry,
     /// Another attempt.
@@ -78,6 +85,8 @@ impl Cause {
                 "The access could not be renewed where you signed in: {text}. It is tried again; nothing has to be entered."
             ),
             Self::Keychain(fault) => fault.sentence(),
+            Self::NeedsReview { why, .. } => review_words(why).to_owned(),
+            Self::TrustUnknown(state) => trust_words(*state).to_owned(),
             Self::Exited(how) => format!("The program {how} by itself. Its log may say why; else check its command."),
             Self::NoAnswer(after) => format!(
                 "It did not answer within {} s. Try again: a first start may have much to download. If it stays so, check \
@@ -102,7 +111,8 @@ impl Cause {
         match self {
             Self::MissingSecret(_) | Self::TokenRefused { .. } => Mend::Secret,
             Self::SignIn(_) => Mend::SignIn,
-            Self::Keychain(_) => Mend::Keychain,
+            Self::Keychain(_) | Self::TrustUnknown(_) => Mend::Keychain,
+            Self::NeedsReview { .. } => Mend::Review,
             Self::Entry(_) | Self::UnsupportedAuth(_) => Mend::Entry,
             Self::ProgramNotFound(_)
             | Self::NotStarted(_)
@@ -122,6 +132,7 @@ impl Cause {
             Mend::Secret => Status::NeedsSecret,
             Mend::SignIn => Status::NeedsSignIn,
             Mend::Keychain => Status::KeychainUnavailable,
+            Mend::Review => Status::NeedsReview,
             Mend::Entry | Mend::Another => Status::Error,
         }
     }
@@ -131,6 +142,7 @@ impl Cause {
             Mend::Secret => Action::SetSecret,
             Mend::SignIn => Action::SignIn,
             Mend::Keychain => Action::UnlockKeychain,
+            Mend::Review => Action::Review,
             Mend::Entry => Action::Edit,
             Mend::Another => Action::Reconnect,
         }
@@ -142,6 +154,7 @@ impl Cause {
             Mend::Secret => Code::NeedsSecret,
             Mend::SignIn => Code::NeedsSignIn,
             Mend::Keychain => Code::KeychainUnavailable,
+            Mend::Review => Code::NeedsReview,
             Mend::Entry | Mend::Another => Code::Unavailable,
         }
     }
@@ -161,7 +174,62 @@ impl Cause {
             | Self::HttpStatus { .. }
             | Self::Authority(_)
             | Self::GivenUp(_) => Some(REST_AFTER_FAILURE.max(episode::asked_for(self))),
-            Self::TokenRefused { .. } | Self::SignIn(_) | Self::UnsupportedAuth(_) | Self::Protocol(_) => None,
+            Self::TokenRefused { .. }
+            | Self::SignIn(_)
+            | Self::UnsupportedAuth(_)
+            | Self::Protocol(_)
+            | Self::NeedsReview { .. }
+            | Self::TrustUnknown(_) => None,
+        }
+    }
+
+    /// Whether it is not known to be what the person allowed: then its tools are hidden too.
+    pub fn withholds_tools(&self) -> bool {
+        match self {
+            Self::NeedsReview { .. } | Self::TrustUnknown(_) => true,
+            Self::MissingSecret(_)
+            | Self::Entry(_)
+            | Self::TokenRefused { .. }
+            | Self::SignIn(_)
+            | Self::UnsupportedAuth(_)
+            | Self::Authority(_)
+            | Self::Keychain(_)
+            | Self::ProgramNotFound(_)
+            | Self::NotStarted(_)
+            | Self::Exited(_)
+            | Self::NoAnswer(_)
+            | Self::Network(_)
+            | Self::HttpStatus { .. }
+            | Self::Protocol(_)
+            | Self::Stopped
+            | Self::GivenUp(_) => false,
+        }
+    }
+}
+
+fn review_words(why: &LaunchWhy) -> &'static str {
+    match why {
+        LaunchWhy::New => "It is new. Look at what it would do, and allow it or not.",
+        LaunchWhy::Changed => "It is not what you allowed any more. Look at what changed, and allow it or not.",
+        LaunchWhy::TurnedOn => "It was turned on outside Neuron Connect. Look at it, and allow that or not.",
+        LaunchWhy::ToolsShown { .. } => "Tools that were off were turned on outside Neuron Connect. Allow that or not.",
+    }
+}
+
+fn trust_words(state: KeychainState) -> &'static str {
+    match state {
+        KeychainState::Unused | KeychainState::Ready => "What you allowed is being looked up in the keychain.",
+        KeychainState::Locked => "The keychain is locked, so what you allowed cannot be checked. Unlock it.",
+        KeychainState::Absent => {
+            "This desktop has no keychain that runs, so what you allowed cannot be checked. Start one (such as GNOME \
+             Keyring or KWallet), or decide until the app quits."
+        }
+        KeychainState::Slow => {
+            "The keychain does not answer, so what you allowed cannot be checked. It may be waiting for a question that \
+             is open on the screen."
+        }
+        KeychainState::Refused => {
+            "The keychain refuses, so what you allowed cannot be checked. Try again, or decide until the app quits."
         }
     }
 }
@@ -183,6 +251,6 @@ pub fn unavailable(name: &str, cause: &Cause) -> ApiError {
         .with_action(Some(cause.action()));
     match cause.mend() {
         Mend::Keychain => error.with_retry_after(TRY_AGAIN),
-        Mend::Secret | Mend::SignIn | Mend::Entry | Mend::Another => error,
+        Mend::Secret | Mend::SignIn | Mend::Review | Mend::Entry | Mend::Another => error,
     }
 }

@@ -182,6 +182,8 @@ fn is_of_the_connection(cause: &Cause) -> bool {
         | Cause::UnsupportedAuth(_)
         | Cause::Keychain(_)
         | Cause::Authority(_)
+        | Cause::NeedsReview { .. }
+        | Cause::TrustUnknown(_)
         | Cause::MissingSecret(_)
         | Cause::Entry(_)
         | Cause::ProgramNotFound(_)

@@ -58,6 +58,8 @@ pub struct Beginning {
     pub replaces: Option<Earlier>,
     /// Done before this one starts anything.
     pub first: Option<BoxFuture<'static, ()>>,
+    /// Why it may not start for now.
+    pub held: Option<Cause>,
 }
 
 /// A connector that is being stopped, for whoever comes after it.
@@ -101,10 +103,15 @@ impl Handle {
             known,
             replaces,
             first,
+            held,
         } = beginning;
         let mut machine = Machine::new(entry.enabled, unix_ms());
         if let Some(earlier) = &replaces {
             machine.continue_from(&earlier.shared.view().machine);
+        }
+        let may_start = entry.enabled && held.is_none();
+        if let Some(cause) = held.filter(|_| entry.enabled) {
+            machine.failed(cause.into(), unix_ms());
         }
         let is_known = known.is_some();
         let era = known.as_ref().and_then(|known| known.era);
@@ -140,7 +147,7 @@ impl Handle {
                 machine,
                 tools,
                 offers,
-                wants_list: entry.enabled && (!is_known || entry.start == config::Start::AtLaunch),
+                wants_list: may_start && (!is_known || entry.start == config::Start::AtLaunch),
                 era,
                 earlier: replaces.as_ref().and_then(|earlier| earlier.shared.session_name()),
             },

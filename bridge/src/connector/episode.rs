@@ -119,6 +119,8 @@ pub fn may_pass(cause: &Cause) -> bool {
         | Cause::SignIn(_)
         | Cause::UnsupportedAuth(_)
         | Cause::Keychain(_)
+        | Cause::NeedsReview { .. }
+        | Cause::TrustUnknown(_)
         | Cause::ProgramNotFound(_)
         | Cause::NotStarted(_)
         | Cause::Protocol(_)

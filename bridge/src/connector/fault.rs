@@ -90,7 +90,9 @@ pub fn may_be_legacy(error: &ClientInitializeError) -> bool {
             | Cause::Authority(_)
             | Cause::Network(_) => false,
             Cause::HttpStatus { status, .. } => status != 429,
-            Cause::MissingSecret(_)
+            Cause::NeedsReview { .. }
+            | Cause::TrustUnknown(_)
+            | Cause::MissingSecret(_)
             | Cause::Entry(_)
             | Cause::ProgramNotFound(_)
             | Cause::NotStarted(_)

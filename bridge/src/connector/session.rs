@@ -42,7 +42,10 @@ use super::{
     state::SessionFacts,
     transport::{Denials, carrier},
 };
-use crate::snapshot::{Era, Readiness};
+use crate::{
+    snapshot::{Era, Readiness},
+    trust::LaunchIdentity,
+};
 
 /// The end of a session takes its process's three seconds or one last request; one that takes longer is left behind.
 const CLOSED_WITHIN: Duration = Duration::from_secs(15);
@@ -229,6 +232,8 @@ impl End {
 #[derive(Debug)]
 pub struct Session {
     pub name: SessionName,
+    /// Of what was started or contacted.
+    pub identity: LaunchIdentity,
     /// What the handshake told.
     pub facts: SessionFacts,
     /// True when the upstream said that it has tools.
@@ -294,6 +299,7 @@ impl Session {
         over_stdio: bool,
         end: Arc<End>,
         desk: Arc<Desk>,
+        identity: LaunchIdentity,
     ) -> Self {
         let peer = service.peer().clone();
         desk.open(end.clone());
@@ -305,6 +311,7 @@ impl Session {
         let era = Era::of(&protocol);
         Self {
             name: SessionName::draw(),
+            identity,
             facts: SessionFacts {
                 era,
                 protocol: protocol.as_str().to_owned(),

@@ -262,6 +262,12 @@ impl Machine {
         }
     }
 
+    /// Why its tools are hidden and its calls refused, while it is not known to be what the person allowed.
+    pub fn withheld(&self) -> Option<&Cause> {
+        let cause = self.failure().map(|failure| &failure.cause);
+        cause.filter(|cause| cause.withholds_tools())
+    }
+
     /// The fault in one sentence, and the upstream's own last lines.
     pub fn error(&self) -> (Option<String>, Option<String>) {
         match self.failure() {
@@ -291,6 +297,8 @@ impl Machine {
                 | Cause::Entry(_)
                 | Cause::TokenRefused { .. }
                 | Cause::Keychain(_)
+                | Cause::NeedsReview { .. }
+                | Cause::TrustUnknown(_)
                 | Cause::ProgramNotFound(_)
                 | Cause::NotStarted(_)
                 | Cause::Exited(_)
@@ -335,9 +343,39 @@ impl Machine {
 mod tests {
     use super::*;
     use crate::{
+        error::Code,
         oauth::{SignInNeed, WhySignIn},
         secrets::KeychainFault,
+        snapshot::{KeychainState, LaunchWhy},
     };
+
+    fn needs_review(why: LaunchWhy) -> Cause {
+        let identity = "0".repeat(64).parse().unwrap();
+        Cause::NeedsReview { why, identity }
+    }
+
+    #[test]
+    fn what_is_not_known_to_be_allowed_withholds_its_tools_and_starts_by_no_call() {
+        for (cause, status, code) in [
+            (needs_review(LaunchWhy::New), Status::NeedsReview, Code::NeedsReview),
+            (
+                Cause::TrustUnknown(KeychainState::Locked),
+                Status::KeychainUnavailable,
+                Code::KeychainUnavailable,
+            ),
+        ] {
+            let mut machine = Machine::new(true, 1);
+            machine.failed(cause.into(), 1);
+            assert_eq!(machine.status(), status);
+            assert!(machine.withheld().is_some() && !machine.may_wake());
+            let much_later = 1_000_000_000_000;
+            assert_eq!(machine.may_attempt("x", much_later).unwrap_err().code, code);
+        }
+        for cause in every_cause() {
+            let of_trust = matches!(cause, Cause::NeedsReview { .. } | Cause::TrustUnknown(_));
+            assert_eq!(cause.withholds_tools(), of_trust, "{cause:?}");
+        }
+    }
 
     fn every_cause() -> Vec<Cause> {
         vec![
@@ -348,6 +386,10 @@ mod tests {
             Cause::UnsupportedAuth("Negotiate".into()),
             Cause::Authority("it answered with HTTP status 503".into()),
             Cause::Keychain(KeychainFault::Locked),
+            needs_review(LaunchWhy::New),
+            needs_review(LaunchWhy::Changed),
+            needs_review(LaunchWhy::TurnedOn),
+            Cause::TrustUnknown(KeychainState::Locked),
             Cause::ProgramNotFound("npx is not on this computer.".into()),
             Cause::NotStarted("x".into()),
             Cause::Exited("exit code 1".into()),

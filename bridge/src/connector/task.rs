@@ -177,7 +177,15 @@ impl Task {
                     return;
                 }
                 self.waiters.push(reply);
-                self.start_episode();
+                // One that waits for a look shows nothing else while that is found again.
+                let still_held = match self.machine.withheld() {
+                    Some(_) => self.world.admit(&self.shared.entry()).await.err(),
+                    None => None,
+                };
+                match still_held {
+                    Some(cause) => self.give_up(cause.into()),
+                    None => self.start_episode(),
+                }
             }
             Message::Rest(cause, done) => {
                 self.slot = None;
@@ -187,7 +195,8 @@ impl Task {
                 self.close_session().await;
                 self.running_out.shutdown().await;
                 self.shared.bearer.store(None);
-                if self.shared.entry().enabled {
+                // What waits for a look goes on waiting for that.
+                if self.shared.entry().enabled && self.machine.withheld().is_none() {
                     self.give_up(cause.into());
                 }
                 // Whoever asked may have left.

@@ -17,6 +17,7 @@ use tokio::{
 };
 
 use super::{
+    admission::Admission,
     attempt::{self, Listed},
     cause::Cause,
     discovery::{Lists, Offers, RawList, RawOffers},
@@ -37,11 +38,17 @@ use crate::{
     config::{self, Launch, Lookup, StdioLaunch},
     home::Home,
     ids::ConnectorId,
-    ledger::Ledger,
+    ledger::{Ledger, Standing},
     oauth::SignIns,
     secrets::{self, Binding, Keychain, Redactor},
+    snapshot::{KeychainState, LaunchShown, StandsOut},
     store::{SnapshotKey, Store, StoredSnapshot},
-    trust::{LaunchContext, LaunchIdentity, expand_home},
+    trust::{
+        LaunchContext, LaunchIdentity, expand_home,
+        review::Verdict,
+        shown::{ShownWith, shown},
+        stands_out::{Surroundings, stands_out},
+    },
 };
 
 /// An `envFile` that is not read by then, on a disk that hangs, counts as missing.
@@ -83,6 +90,8 @@ pub struct World {
     pub tuning: ArcSwap<Tuning>,
     pub wakes: Wakes,
     pub keychain: Keychain,
+    /// What may run by the person's word.
+    pub admission: Arc<Admission>,
     /// What the person decided.
     pub ledger: Arc<Ledger>,
     /// Where everything that happens is recorded.
@@ -92,6 +101,25 @@ pub struct World {
     pub sign_ins: Arc<SignIns>,
     /// Told whenever a connector has something new to show.
     pub changed: Notify,
+}
+
+/// What an entry would run or contact, with the bytes by which it is known.
+pub struct Prepared {
+    pub identity: LaunchIdentity,
+    /// The content of its `envFile`, where it has one; else why that cannot be used, in a sentence.
+    pub env_file: Option<Result<Vec<u8>, String>>,
+}
+
+/// What a token or secret of an entry of this identity is entered for: its origin, or its launch identity.
+pub fn binding_of(entry: &config::Connector, identity: LaunchIdentity) -> Binding {
+    match &entry.launch {
+        Launch::Http(launch) => {
+            let origin = config::host_of(launch).map(|url| url.origin().ascii_serialization());
+            // Validation lets no entry without an address come so far.
+            Binding::Origin(origin.unwrap_or_else(|| launch.url.clone()))
+        }
+        Launch::Stdio(_) => Binding::Launch(identity.to_string()),
+    }
 }
 
 impl World {
@@ -115,52 +143,70 @@ impl World {
         log
     }
 
-    /// The launch identity of an entry as it would start now.
-    pub async fn identity(&self, entry: &config::Connector) -> LaunchIdentity {
+    /// What an entry would run or contact now. Its `envFile` is read here and nowhere else.
+    pub async fn prepare(&self, entry: &config::Connector) -> Prepared {
         let env_file = match &entry.launch {
             Launch::Stdio(StdioLaunch {
                 env_file: Some(path), ..
             }) => {
                 let path = expand_home(path, &self.person_home);
-                let read = env_file::read(path.as_ref());
-                tokio::time::timeout(ENV_FILE_WITHIN, read)
-                    .await
-                    .ok()
-                    .and_then(Result::ok)
+                let read = tokio::time::timeout(ENV_FILE_WITHIN, env_file::read(path.as_ref())).await;
+                let read = read.unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()));
+                let unusable = |error: io::Error| format!("The \"envFile\" {path} cannot be used: {error}.");
+                Some(read.map_err(unusable))
             }
             Launch::Stdio(_) | Launch::Http(_) => None,
         };
-        LaunchIdentity::of(
+        let identity = LaunchIdentity::of(
             entry,
             &LaunchContext {
                 env: &Self::env,
                 home: &self.person_home,
-                env_file: env_file.as_deref(),
+                env_file: env_file.as_ref().and_then(|read| read.as_deref().ok()),
             },
-        )
+        );
+        Prepared { identity, env_file }
+    }
+
+    /// As [`World::prepare`], where it may be run or contacted.
+    ///
+    /// # Errors
+    /// `NeedsReview`, `TrustUnknown`; `Entry` for an `envFile` that cannot be read.
+    pub async fn admit(&self, entry: &config::Connector) -> Result<Prepared, Cause> {
+        let prepared = self.prepare(entry).await;
+        match self.refusal(entry, &prepared) {
+            Some(cause) => Err(cause),
+            None => Ok(prepared),
+        }
+    }
+
+    /// Why what was prepared may not be run or contacted.
+    pub fn refusal(&self, entry: &config::Connector, prepared: &Prepared) -> Option<Cause> {
+        if let Some(Err(unusable)) = &prepared.env_file {
+            return Some(Cause::Entry(unusable.clone()));
+        }
+        match self.admission.verdict(entry, prepared.identity) {
+            Verdict::MayRun => None,
+            Verdict::NeedsReview(why) => Some(Cause::NeedsReview {
+                why,
+                identity: prepared.identity,
+            }),
+            Verdict::TrustUnknown => Some(Cause::TrustUnknown(match self.admission.standing() {
+                Standing::Unknown(state) => state,
+                Standing::Fresh | Standing::Verified | Standing::Broken(_) | Standing::ForThisRun => {
+                    KeychainState::Unused
+                }
+            })),
+        }
     }
 
     /// What a token or secret of the entry is entered for as it stands: its origin, or its launch identity.
     pub async fn binding(&self, entry: &config::Connector) -> Binding {
-        match &entry.launch {
-            Launch::Http(launch) => {
-                let origin = config::host_of(launch).map(|url| url.origin().ascii_serialization());
-                // Validation lets no entry without an address come so far.
-                Binding::Origin(origin.unwrap_or_else(|| launch.url.clone()))
-            }
-            Launch::Stdio(_) => Binding::Launch(self.identity(entry).await.to_string()),
-        }
-    }
-
-    async fn key(&self, entry: &config::Connector) -> SnapshotKey {
-        SnapshotKey {
-            connector: entry.id.clone(),
-            identity: self.identity(entry).await,
-        }
+        binding_of(entry, self.prepare(entry).await.identity)
     }
 
     /// The list an entry can show before anything runs: compiled in, or saved under its identity.
-    pub async fn known_list(&self, entry: &config::Connector) -> Option<Known> {
+    pub async fn known_list(&self, entry: &config::Connector, identity: LaunchIdentity) -> Option<Known> {
         if builtin::is_files_server(&entry.launch) {
             let list = RawList::from_text(builtin::files_tools().to_owned()).ok()?;
             return Some(Known {
@@ -169,7 +215,10 @@ impl World {
                 era: None,
             });
         }
-        let key = self.key(entry).await;
+        let key = SnapshotKey {
+            connector: entry.id.clone(),
+            identity,
+        };
         let store = self.store.clone();
         let read = tokio::task::spawn_blocking(move || store.snapshot(&key)).await;
         match read {
@@ -203,7 +252,10 @@ impl World {
         let text = |list: &Option<RawList>| list.as_ref().map(|list| list.text.clone());
         let redactor = self.logs.connector(&entry.id);
         let shown = |text: &str| redactor.redactor().sentence(text).into_owned();
-        let key = self.key(entry).await;
+        let key = SnapshotKey {
+            connector: entry.id.clone(),
+            identity: session.identity,
+        };
         let snapshot = StoredSnapshot {
             era: session.facts.era,
             protocol: Some(session.facts.protocol.clone()),
@@ -250,6 +302,65 @@ impl World {
                 self.search(login.as_deref(), ours.as_deref())
             })
             .await
+    }
+
+    /// As [`World::programs`], where that is known already.
+    pub fn known_programs(&self) -> Option<&Programs> {
+        self.programs.get()
+    }
+
+    /// Finds out where programs are searched.
+    pub async fn look_for_programs(&self) {
+        self.programs().await;
+    }
+
+    /// A launch as the person is shown it; the program only where it is known where to search.
+    pub fn shown(&self, entry: &config::Connector) -> LaunchShown {
+        let own_programs;
+        let programs = if builtin::is_files_server(&entry.launch) {
+            own_programs = self.own_programs();
+            Some(&own_programs)
+        } else {
+            self.known_programs()
+        };
+        let program = match &entry.launch {
+            Launch::Stdio(launch) => programs.and_then(|programs| {
+                let path = |text: &String| PathBuf::from(expand_home(text, &self.person_home));
+                let cwd = launch
+                    .cwd
+                    .as_ref()
+                    .map_or_else(|| self.home.run_folder_of(&entry.id), path);
+                programs
+                    .find(&expand_home(&launch.command, &self.person_home), &cwd)
+                    .ok()
+            }),
+            Launch::Http(_) => None,
+        };
+        let with = ShownWith {
+            env: &Self::env,
+            home: &self.person_home,
+            program: program.as_deref(),
+        };
+        shown(entry, &with)
+    }
+
+    /// What about a launch a person should look at twice.
+    pub fn stands_out(&self, entry: &config::Connector, shown: &LaunchShown, prepared: &Prepared) -> Vec<StandsOut> {
+        let content = prepared.env_file.as_ref().and_then(|read| read.as_deref().ok());
+        let pairs = content.and_then(|content| config::parse_env_file(&String::from_utf8_lossy(content)).ok());
+        let names: Vec<String> = pairs.into_iter().flatten().map(|(name, _)| name).collect();
+        let around = Surroundings {
+            home: &self.person_home,
+            own_folder: self.home.root(),
+            env_file_names: &names,
+            is_looked_up: self.known_programs().is_some(),
+        };
+        stands_out(entry, shown, &around)
+    }
+
+    /// A text of an entry without the secret values that it names or holds.
+    pub fn without_secrets(&self, entry: &config::Connector, text: &str) -> String {
+        self.log_of(entry).redactor().sentence(text).into_owned()
     }
 
     /// Without asking the login shell, for our own program.

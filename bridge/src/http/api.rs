@@ -63,6 +63,8 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn approval(&self, caller: Caller, id: String) -> impl Answer<ApprovalView>;
     fn answer_approval(&self, id: String, answer: ApprovalAnswer) -> impl Answer<ApprovalView>;
     fn extend_approval(&self, id: String) -> impl Answer<ApprovalView>;
+    fn approve_launches(&self, ids: Vec<String>) -> impl Answer<()>;
+    fn keep_blocked(&self, id: String) -> impl Answer<()>;
     fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> impl Answer<String>;
     fn cancel_sign_in(&self, id: ConnectorId) -> impl Answer<()>;
     fn sign_out(&self, id: ConnectorId) -> impl Answer<()>;
@@ -184,6 +186,14 @@ impl Api for BridgeHandle {
 
     fn extend_approval(&self, id: String) -> impl Answer<ApprovalView> {
         self.extend_approval(id)
+    }
+
+    fn approve_launches(&self, ids: Vec<String>) -> impl Answer<()> {
+        self.approve_launches(ids)
+    }
+
+    fn keep_blocked(&self, id: String) -> impl Answer<()> {
+        self.keep_blocked(id)
     }
 
     fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> impl Answer<String> {

@@ -1,4 +1,5 @@
-//! Questions that wait for the person. The owner sees and answers them; whoever made the call sees how its own stand.
+//! Questions and launches that wait for the person. The owner sees and answers them; whoever made the call sees how its
+//! own questions stand.
 
 use axum::{extract::State, response::Response};
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use super::{
 use crate::{
     bridge::{ApprovalAnswer, Caller},
     error::ApiError,
-    snapshot::{ApprovalState, ApprovalView, Question},
+    snapshot::{ApprovalState, ApprovalView, LaunchReview, Question, Snapshot},
 };
 
 /// One question in an answer.
@@ -52,14 +53,66 @@ impl<'a> Approval<'a> {
     }
 }
 
+/// A launch in an answer, for the owner only. It waits without an end.
+#[derive(Serialize)]
+struct Launch<'a> {
+    id: &'a str,
+    kind: &'static str,
+    state: ApprovalState,
+    server: &'a str,
+    server_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    launch: Option<&'a LaunchReview>,
+}
+
+impl<'a> Launch<'a> {
+    fn waiting(review: &'a LaunchReview) -> Self {
+        Self {
+            id: &review.id,
+            kind: "launch",
+            state: ApprovalState::Waiting,
+            server: review.server.as_str(),
+            server_name: &review.server_name,
+            launch: Some(review),
+        }
+    }
+
+    fn answered(self, state: ApprovalState) -> Self {
+        Self {
+            state,
+            launch: None,
+            ..self
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Waits<'a> {
+    Question(Approval<'a>),
+    Launch(Box<Launch<'a>>),
+}
+
 pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller): Asker) -> Response {
     #[derive(Serialize)]
     struct List<'a> {
-        approvals: Vec<Approval<'a>>,
+        approvals: Vec<Waits<'a>>,
     }
     let views = routes.api.approvals(caller.clone()).await;
-    let approvals = views.iter().map(|view| Approval::for_caller(&caller, view)).collect();
-    respond::json(&List { approvals })
+    let snapshot = routes.api.snapshot();
+    let questions = views
+        .iter()
+        .map(|view| Waits::Question(Approval::for_caller(&caller, view)));
+    let launches = snapshot.reviews.launches.iter().filter(|_| caller.is_owner());
+    let launches = launches.map(|review| Waits::Launch(Box::new(Launch::waiting(review))));
+    respond::json(&List {
+        approvals: questions.chain(launches).collect(),
+    })
+}
+
+/// The launch that waits under this id.
+fn launch<'s>(snapshot: &'s Snapshot, id: &str) -> Option<&'s LaunchReview> {
+    snapshot.reviews.launches.iter().find(|review| review.id == id)
 }
 
 pub(super) async fn one<A: Api>(
@@ -67,6 +120,10 @@ pub(super) async fn one<A: Api>(
     Asker(caller): Asker,
     Name(id): Name,
 ) -> Result<Response, Refused> {
+    let snapshot = routes.api.snapshot();
+    if let Some(review) = launch(&snapshot, &id).filter(|_| caller.is_owner()) {
+        return Ok(respond::json(&Launch::waiting(review)));
+    }
     let view = routes.api.approval(caller.clone(), id).await?;
     Ok(respond::json(&Approval::for_caller(&caller, &view)))
 }
@@ -93,7 +150,34 @@ pub(super) struct AnswerBody {
 #[derive(Serialize)]
 struct Answered<'a> {
     ok: bool,
-    approval: Approval<'a>,
+    approval: Waits<'a>,
+}
+
+/// A launch is let run, or kept from it.
+async fn answer_launch<A: Api>(
+    routes: &Routes<A>,
+    review: &LaunchReview,
+    body: AnswerBody,
+) -> Result<Response, Refused> {
+    let state = match (body.answer, body.content) {
+        (Said::Approve, None) => {
+            routes.api.approve_launches(vec![review.id.clone()]).await?;
+            ApprovalState::Approved
+        }
+        (Said::Deny, None) => {
+            routes.api.keep_blocked(review.id.clone()).await?;
+            ApprovalState::Denied
+        }
+        (Said::Approve | Said::Deny, Some(_)) | (Said::Cancel | Said::Longer, _) => {
+            return Err(Refused(ApiError::bad_request(
+                "A launch is answered with \"approve\" or \"deny\" alone; it waits without an end.",
+            )));
+        }
+    };
+    Ok(respond::json(&Answered {
+        ok: true,
+        approval: Waits::Launch(Box::new(Launch::waiting(review).answered(state))),
+    }))
 }
 
 pub(super) async fn answer<A: Api>(
@@ -102,6 +186,10 @@ pub(super) async fn answer<A: Api>(
     Name(id): Name,
     Json(body): Json<AnswerBody>,
 ) -> Result<Response, Refused> {
+    let snapshot = routes.api.snapshot();
+    if let Some(review) = launch(&snapshot, &id) {
+        return answer_launch(&routes, review, body).await;
+    }
     let answer = match (body.answer, body.content) {
         (Said::Approve, content) => Some(ApprovalAnswer::Approve(content)),
         (Said::Deny, None) => Some(ApprovalAnswer::Deny),
@@ -119,7 +207,7 @@ pub(super) async fn answer<A: Api>(
     };
     Ok(respond::json(&Answered {
         ok: true,
-        approval: Approval::for_caller(&Caller::Owner, &view),
+        approval: Waits::Question(Approval::for_caller(&Caller::Owner, &view)),
     }))
 }
 

@@ -12,7 +12,6 @@ use serde::de::DeserializeOwned;
 use super::{api::Api, respond, routes::Routes};
 use crate::{
     bridge::{Caller, unknown_server},
-    caller::ProgramCell,
     error::{ApiError, Code},
     ids::ConnectorId,
     traffic::{Place, Source},
@@ -70,10 +69,8 @@ impl<A: Api> FromRequestParts<Routes<A>> for Turn {
     async fn from_request_parts(head: &mut Parts, routes: &Routes<A>) -> Result<Self, Refused> {
         let source = match Asker::from_request_parts(head, routes).await?.0 {
             Caller::Owner => Source::Owner,
-            Caller::WalkIn => match head.extensions.get::<ProgramCell>().cloned() {
-                Some(program) => routes.traffic.walk_in(&program).await,
-                None => Source::Unknown,
-            },
+            Caller::WalkIn(program) => routes.traffic.walk_in(&program).await,
+            Caller::Client { pass, .. } => Source::Client(pass.id.clone()),
         };
         Ok(Self(routes.traffic.enter(source).await?))
     }

@@ -49,9 +49,9 @@ use crate::{
     secrets::SecretName,
     snapshot::{
         ActivityFilter, ActivityPage, ApiView, ApprovalState, ApprovalView, AuthState, AuthView, CallAnswer,
-        ConfigView, ConnectionView, ConnectorDetail, ConnectorView, Elicitation, ExportFormat, KeptIn, KeychainView,
-        LogPage, Question, Readiness, RejectedTool, Reviews, SecretView, SignInOutcome, Snapshot, Status, ToolHints,
-        ToolState, ToolView, TransportKind, TrustView,
+        ConfigView, ConnectionView, ConnectorDetail, ConnectorView, Elicitation, EntryOrigin, ExportFormat, KeptIn,
+        KeychainView, LaunchReview, LaunchShown, LaunchWhy, LogPage, Question, Readiness, RejectedTool, Reviews,
+        SecretView, SignInOutcome, Snapshot, Status, ToolHints, ToolState, ToolView, TransportKind, TrustView,
     },
     store::ActivityCursor,
     tools::{Listing, Offer, Tool, ToolList},
@@ -185,6 +185,25 @@ fn offer(connector: &str, tool: &str) -> Offer {
     }
 }
 
+fn launch(id: &str) -> LaunchReview {
+    LaunchReview {
+        id: id.to_owned(),
+        server: ConnectorId::parse("other").unwrap(),
+        server_name: "Other".to_owned(),
+        why: LaunchWhy::New,
+        came_from: EntryOrigin::File,
+        now: LaunchShown::Run {
+            command_line: vec![PRIVATE.to_owned()],
+            program: None,
+            cwd: None,
+            env_file: None,
+            env: Vec::new(),
+        },
+        before: None,
+        stands_out: Vec::new(),
+    }
+}
+
 impl Api for FakeApi {
     fn snapshot(&self) -> Arc<Snapshot> {
         Arc::new(Snapshot {
@@ -200,7 +219,10 @@ impl Api for FakeApi {
             sign_ins: Vec::new(),
             approvals: Vec::new(),
             missed: Vec::new(),
-            reviews: Reviews::default(),
+            reviews: Reviews {
+                launches: vec![launch("launch-1")],
+                ..Reviews::default()
+            },
             trust: TrustView::default(),
         })
     }
@@ -415,6 +437,16 @@ impl Api for FakeApi {
     async fn extend_approval(&self, id: String) -> Result<ApprovalView, ApiError> {
         self.did(format!("extend_approval {id}"));
         Ok(question(&id))
+    }
+
+    async fn approve_launches(&self, ids: Vec<String>) -> Result<(), ApiError> {
+        self.did(format!("approve_launches {}", ids.join(" ")));
+        Ok(())
+    }
+
+    async fn keep_blocked(&self, id: String) -> Result<(), ApiError> {
+        self.did(format!("keep_blocked {id}"));
+        Ok(())
     }
 
     async fn set_secret(&self, id: ConnectorId, name: Option<SecretName>, value: SecretString) -> Result<(), ApiError> {

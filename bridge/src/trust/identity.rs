@@ -3,8 +3,9 @@
 //! Two entries have the same identity exactly when they run the same program, or contact the same address, with the
 //! same arguments, variables, headers and sign-in. What only changes looks or limits is not part of it.
 
-use std::{collections::BTreeMap, fmt, path::Path};
+use std::{collections::BTreeMap, fmt, path::Path, str::FromStr};
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -63,6 +64,45 @@ impl fmt::Display for LaunchIdentity {
 impl fmt::Debug for LaunchIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for LaunchIdentity {
+    type Err = NoIdentity;
+
+    fn from_str(text: &str) -> Result<Self, NoIdentity> {
+        let digits = text.as_bytes();
+        if digits.len() != 64 {
+            return Err(NoIdentity);
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            let digit = |digit: u8| {
+                char::from(digit)
+                    .to_digit(16)
+                    .and_then(|digit| u8::try_from(digit).ok())
+            };
+            *byte = digit(pair[0]).ok_or(NoIdentity)? << 4 | digit(pair[1]).ok_or(NoIdentity)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// A text that is not 64 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this is no launch identity")]
+pub struct NoIdentity;
+
+impl Serialize for LaunchIdentity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for LaunchIdentity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
     }
 }
 
@@ -191,7 +231,7 @@ impl Canon {
         for piece in pieces {
             match piece {
                 Piece::Text(literal) => text.push_str(literal),
-                Piece::Env { name, default } => match env(name).or_else(|| default.map(str::to_owned)) {
+                Piece::Env { name, default } => match reference::env_value(name, default, env) {
                     Some(value) => text.push_str(&value),
                     None => {
                         self.text("text", &std::mem::take(&mut text));

@@ -4,9 +4,13 @@
 pub mod decision;
 pub mod fingerprint;
 mod identity;
+pub(crate) mod packages;
+pub(crate) mod review;
 pub(crate) mod rows;
 pub mod rules;
 pub mod scan;
+pub(crate) mod shown;
+pub(crate) mod stands_out;
 
 pub use fingerprint::{Fingerprint, HintsPrint, Unprintable};
 pub(crate) use identity::expand_home;

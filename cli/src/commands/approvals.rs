@@ -7,6 +7,8 @@ use std::{
 
 use serde_json::{Map, Value, json, value::RawValue};
 
+mod launch;
+
 use super::Context;
 use crate::{
     args::ApproveArgs,
@@ -25,14 +27,61 @@ pub(super) async fn list(context: &Context) -> Result<(), Failure> {
 
 pub(super) async fn approve(context: &Context, args: &ApproveArgs) -> Result<(), Failure> {
     let client = context.client()?;
-    let path = path(&args.id);
+    let launches = match &args.id {
+        None => waiting_launches(&client).await?,
+        Some(id) if id.starts_with(LAUNCH) => std::iter::once(id).chain(&args.values).cloned().collect(),
+        Some(_) => Vec::new(),
+    };
+    let Some(id) = args.id.as_ref().filter(|_| launches.is_empty()) else {
+        return approve_launches(context, &client, launches).await;
+    };
+    let path = path(id);
     let body = match input(&client, &path, &args.values).await? {
         None => json!({"answer": "approve"}).to_string(),
         Some(Input::Typed(content)) => json!({"answer": "approve", "content": content}).to_string(),
         Some(Input::Verbatim(content)) => yes_with(&content),
     };
     let answer = client.post(&path, body).await?.ok()?;
-    context.show(&answer, || format!("Answered {} with yes.", harmless(&args.id)));
+    context.show(&answer, || format!("Answered {} with yes.", harmless(id)));
+    Ok(())
+}
+
+/// Begins the id of every launch.
+const LAUNCH: &str = "launch-";
+
+async fn waiting_launches(client: &Client) -> Result<Vec<String>, Failure> {
+    let body = client.get("/mcp/approvals").await?.ok()?;
+    let waiting = body["approvals"].as_array().into_iter().flatten();
+    let launches = waiting
+        .filter(|one| one["kind"] == "launch")
+        .filter_map(|one| one["id"].as_str());
+    Ok(launches.map(str::to_owned).collect())
+}
+
+/// Each for itself: what changed since it was shown stays blocked, and the rest is let run.
+async fn approve_launches(context: &Context, client: &Client, ids: Vec<String>) -> Result<(), Failure> {
+    if ids.is_empty() {
+        context.show(&json!({"ok": true, "approvals": []}), || {
+            "No launch waits for you.".to_owned()
+        });
+        return Ok(());
+    }
+    let mut answers = Vec::new();
+    for id in &ids {
+        let answer = client
+            .post(&path(id), json!({"answer": "approve"}).to_string())
+            .await?
+            .ok()?;
+        answers.push(answer["approval"].clone());
+    }
+    let names = |answers: &[Value]| {
+        let names = answers
+            .iter()
+            .map(|one| harmless(one["server_name"].as_str().unwrap_or_default()));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let text = format!("Allowed: {}.", names(&answers));
+    context.show(&json!({"ok": true, "approvals": answers}), || text);
     Ok(())
 }
 
@@ -94,6 +143,9 @@ fn text(screen: Screen, body: &Value, now: Duration) -> String {
 }
 
 fn shown(screen: Screen, question: &Value, now: Duration) -> String {
+    if question["kind"] == "launch" {
+        return launch::shown(screen, question);
+    }
     let word = |value: &Value| harmless(value.as_str().unwrap_or_default());
     let id = question["id"].as_str().unwrap_or_default();
     let expires = Duration::from_millis(question["expires_at"].as_u64().unwrap_or(0));

@@ -64,6 +64,7 @@ fn sign_in(code: &str, error: &str, body: &Value, id: &str) -> String {
     let to_write =
         |line: String| format!("{error}\nWrite this into the entry of {id} in connectors.json:\n\n  {line}\n");
     match code {
+        "needs_review" if body["action"] == "review" => with_hint(error.to_owned(), body, Some(id)),
         "needs_review" => format!("{error} If you know it: neuron-connectd sign-in {id} --accept-issuer ISSUER"),
         "pkce_not_supported" => to_write(r#""oauth": {"allowMissingPkce": true}"#.to_owned()),
         "needs_secret" if body["action"] == "edit" => {

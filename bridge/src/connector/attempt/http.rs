@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
-use super::{Plan, greet::greet, note_session};
+use super::{Admitted, Plan, greet::greet, note_session};
 use crate::{
     config::Resolved,
     connector::{
@@ -31,6 +31,7 @@ use crate::{
             Authorization, CustomHeaders, EndCause, HttpClient, MAX_FRAME, SseTransport, StreamEnd, Watch, Web,
         },
     },
+    trust::LaunchIdentity,
 };
 
 /// Requests to one server at once: more than there can be callers, so that no cancellation waits behind slow calls.
@@ -44,7 +45,7 @@ pub(super) async fn open(
     world: &World,
     plan: &Plan,
     desk: Arc<Desk>,
-    resolved: Resolved,
+    launch: Admitted,
 ) -> Result<(Session, Keeper), Cause> {
     let Resolved::Http {
         url,
@@ -52,7 +53,7 @@ pub(super) async fn open(
         sse,
         oauth,
         ..
-    } = resolved
+    } = launch.resolved
     else {
         return Err(Cause::Entry("Its entry names no address.".to_owned()));
     };
@@ -71,6 +72,7 @@ pub(super) async fn open(
         desk,
         stop: CancellationToken::new(),
         plan,
+        identity: launch.identity,
     };
     if sse {
         way.open_sse().await
@@ -89,6 +91,7 @@ struct Way<'a> {
     desk: Arc<Desk>,
     stop: CancellationToken,
     plan: &'a Plan,
+    identity: LaunchIdentity,
 }
 
 impl Way<'_> {
@@ -158,6 +161,7 @@ impl Way<'_> {
             false,
             told_end.clone(),
             self.desk.clone(),
+            self.identity,
         );
         note_session(self.plan, &session);
         let (log, name) = (self.plan.log.clone(), session.name.clone());

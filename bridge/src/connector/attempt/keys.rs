@@ -9,8 +9,9 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::{Log, World};
 use crate::{
     config::{self, Connector, Launch, Resolved},
-    connector::cause::Cause,
+    connector::{binding_of, cause::Cause},
     secrets::{Account, Bound, Named, SecretName},
+    trust::LaunchIdentity,
 };
 
 /// The name under which the static token is hidden in results.
@@ -27,13 +28,13 @@ pub(super) struct Keys {
 ///
 /// # Errors
 /// `MissingSecret` for the first that is missing or withheld, or `Keychain`.
-pub(super) async fn read(world: &World, entry: &Connector, log: &Log) -> Result<Keys, Cause> {
+pub(super) async fn read(world: &World, entry: &Connector, identity: LaunchIdentity, log: &Log) -> Result<Keys, Cause> {
     let names = config::secret_names(entry);
     let wants_token = config::wants_token(&entry.launch);
     if names.is_empty() && !wants_token {
         return Ok(Keys::default());
     }
-    let binding = world.binding(entry).await;
+    let binding = binding_of(entry, identity);
     let mut keys = Keys::default();
     for name in names {
         // The entry was checked: the two rules for names are one.

@@ -10,14 +10,13 @@ use secrecy::ExposeSecret;
 use tokio::{net::unix::pipe, sync::oneshot, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::{Plan, greet::greet, note_session, patience::Patience};
+use super::{Admitted, Plan, greet::greet, note_session, patience::Patience};
 use crate::{
     builtin,
     config::{self, Resolved},
     connector::{
         World,
         cause::Cause,
-        env_file,
         log::Log,
         process::{Child, Command, How},
         session::{Desk, End, Ended, Handler, Keeper, Session, Signals},
@@ -25,6 +24,7 @@ use crate::{
     },
     ids::ConnectorId,
     secrets::held_by_variables,
+    snapshot::LaunchShown,
 };
 
 /// After a program ended, its last lines on stderr are waited for this long.
@@ -68,9 +68,10 @@ pub(super) async fn open(
     patience: &Patience,
     cradle: &Cradle,
     desk: Arc<Desk>,
-    resolved: Resolved,
+    launch: Admitted,
 ) -> Result<(Session, Keeper), Cause> {
-    let command = command(world, plan, resolved).await?;
+    let identity = launch.identity;
+    let command = command(world, plan, launch).await?;
     let signals = Arc::new(Signals::default());
     let stop = CancellationToken::new();
     let open = || start(world, command.clone(), &plan.log, patience, cradle);
@@ -78,7 +79,7 @@ pub(super) async fn open(
     match (greeted, cradle.take()) {
         (Ok(service), Some(running)) => {
             let end = Arc::new(End::default());
-            let session = Session::new(&service, signals, true, end.clone(), desk);
+            let session = Session::new(&service, signals, true, end.clone(), desk, identity);
             note_session(plan, &session);
             let (log, name) = (plan.log.clone(), session.name.clone());
             let (ended, told) = oneshot::channel();
@@ -165,14 +166,14 @@ async fn end_process(running: Running) -> Cause {
     }
 }
 
-async fn command(world: &World, plan: &Plan, resolved: Resolved) -> Result<Command, Cause> {
+async fn command(world: &World, plan: &Plan, launch: Admitted) -> Result<Command, Cause> {
     let Resolved::Stdio {
         command,
         args,
         env,
         cwd,
         env_file,
-    } = resolved
+    } = launch.resolved
     else {
         return Err(Cause::Entry("Its entry names no program.".to_owned()));
     };
@@ -191,9 +192,10 @@ async fn command(world: &World, plan: &Plan, resolved: Resolved) -> Result<Comma
     let program = programs
         .find(&command, &cwd)
         .map_err(|error| Cause::ProgramNotFound(error.to_string()))?;
+    note_move(world, plan, &program);
     let mut environment = programs.base_environment(std::env::vars_os().collect::<Vec<_>>());
-    if let Some(path) = env_file {
-        let from_file = from_file(&path).await?;
+    if let (Some(path), Some(content)) = (env_file, launch.env_file) {
+        let from_file = from_file(&path, content)?;
         plan.log.redactor().hold(held_by_variables(&from_file));
         environment.extend(from_file.into_iter().map(|(name, value)| (name.into(), value.into())));
     }
@@ -214,6 +216,22 @@ async fn command(world: &World, plan: &Plan, resolved: Resolved) -> Result<Comma
     })
 }
 
+/// The same command may mean another file after an update of its maker: worth a line, not a question.
+fn note_move(world: &World, plan: &Plan, program: &Path) {
+    let approved = world.admission.approved(&plan.entry.id);
+    if let Some(approved) = approved
+        && let LaunchShown::Run {
+            program: Some(before), ..
+        } = &approved.shown
+        && Path::new(before) != program
+    {
+        plan.log.line(&format!(
+            "[session] its program lies at {} now; when it was approved it lay at {before}",
+            program.display()
+        ));
+    }
+}
+
 async fn private_folder(world: &World, id: &ConnectorId) -> Result<PathBuf, Cause> {
     let folder = world.home.run_folder_of(id);
     let made = tokio::fs::DirBuilder::new()
@@ -229,11 +247,8 @@ async fn private_folder(world: &World, id: &ConnectorId) -> Result<PathBuf, Caus
     })
 }
 
-async fn from_file(path: &Path) -> Result<Vec<(String, String)>, Cause> {
+fn from_file(path: &Path, content: Vec<u8>) -> Result<Vec<(String, String)>, Cause> {
     let unusable = |why: String| Cause::Entry(format!("The \"envFile\" {} cannot be used: {why}.", path.display()));
-    let bytes = env_file::read(path)
-        .await
-        .map_err(|error| unusable(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| unusable("it is not UTF-8 text".to_owned()))?;
+    let text = String::from_utf8(content).map_err(|_| unusable("it is not UTF-8 text".to_owned()))?;
     config::parse_env_file(&text).map_err(|error| unusable(error.to_string()))
 }

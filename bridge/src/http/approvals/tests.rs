@@ -35,6 +35,44 @@ async fn the_owner_sees_what_is_asked_and_a_walk_in_only_how_it_stands() {
 }
 
 #[tokio::test]
+async fn a_launch_is_the_owners_alone_to_see_and_to_answer() {
+    let server = Running::start().await;
+    assert!(!server.ask(get("/mcp/approvals")).await.body.contains("launch"));
+    let unseen = server.ask(get("/mcp/approvals/launch-1")).await;
+    assert_eq!((unseen.status, unseen.refusal().as_str()), (404, "not_found"));
+    let refused = server
+        .ask(post("/mcp/approvals/launch-1", r#"{"answer":"approve"}"#))
+        .await;
+    assert_eq!((refused.status, refused.refusal().as_str()), (403, "scope_missing"));
+    let owner = async |request: String| {
+        let mut local = server.connect_local().await;
+        local.write_all(request.as_bytes()).await.unwrap();
+        Reply::read(&mut local).await
+    };
+    let list = owner(get("/mcp/approvals")).await.json();
+    assert_eq!(list["approvals"][1]["kind"], "launch");
+    assert_eq!(list["approvals"][1]["launch"]["now"]["command_line"], json!([PRIVATE]));
+    server.api.take_done();
+    for (said, done, state) in [
+        ("approve", "approve_launches launch-1", "approved"),
+        ("deny", "keep_blocked launch-1", "denied"),
+    ] {
+        let body = json!({"answer": said}).to_string();
+        let answered = owner(post("/mcp/approvals/launch-1", &body)).await.json();
+        assert_eq!(
+            (&answered["ok"], &answered["approval"]["state"]),
+            (&json!(true), &json!(state))
+        );
+        assert_eq!(server.api.take_done(), [done]);
+    }
+    for bad in [r#"{"answer":"longer"}"#, r#"{"answer":"approve","content":{}}"#] {
+        assert_eq!(owner(post("/mcp/approvals/launch-1", bad)).await.status, 400, "{bad}");
+    }
+    assert_eq!(server.api.take_done(), [""; 0]);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn an_answer_is_one_of_four_and_values_go_only_with_a_yes() {
     let server = Running::start().await;
     let answer = async |body: &str| {

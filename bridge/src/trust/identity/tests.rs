@@ -247,6 +247,44 @@ fn a_variable_whose_value_looks_like_a_secret_is_no_secret() {
 }
 
 #[test]
+fn the_default_of_a_variable_that_is_set_to_nothing_counts_as_it_would_be_started() {
+    let with = |arg: &str, value: &'static str| {
+        let launch = StdioLaunch {
+            args: vec![arg.to_owned()],
+            ..stdio()
+        };
+        LaunchIdentity::of(
+            &connector(Launch::Stdio(launch)),
+            &LaunchContext {
+                env: &|_| Some(value.to_owned()),
+                home: Path::new("/home/p"),
+                env_file: None,
+            },
+        )
+    };
+    assert_ne!(with("${env:E:-a}", ""), with("${env:E:-b}", ""));
+    assert_eq!(with("${env:E:-a}", "x"), with("${env:E:-b}", "x"));
+}
+
+#[test]
+fn an_identity_is_read_as_it_was_written_and_nothing_else_is_one() {
+    let identity = of_stdio(|_| {});
+    let text = serde_json::to_string(&identity).unwrap();
+    assert_eq!(serde_json::from_str::<LaunchIdentity>(&text).unwrap(), identity);
+    let digits = identity.to_string();
+    for other in [
+        "",
+        "0",
+        &digits[1..],
+        &format!("{digits}0"),
+        &format!("é{}", &digits[2..]),
+        &format!("+{}", &digits[1..]),
+    ] {
+        assert!(other.parse::<LaunchIdentity>().is_err(), "{other}");
+    }
+}
+
+#[test]
 fn the_env_file_counts_by_content_where_there_is_one() {
     let with = |launch: StdioLaunch, env_file: Option<&[u8]>| {
         LaunchIdentity::of(

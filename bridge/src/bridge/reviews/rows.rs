@@ -1,0 +1,172 @@
+//! What the person's own changes say about what may run, and the rows in which an approved launch is kept.
+
+use std::sync::Arc;
+
+use super::super::{owner::Owner, person_file::Edit};
+use crate::{
+    clock::unix_ms,
+    config::{self, Config, Connector, EntryKind, Launch},
+    connector::{Prepared, World},
+    error::ApiError,
+    ids::ConnectorId,
+    ledger::LedgerFault,
+    oauth::canonical,
+    secrets::Binding,
+    trust::{
+        review::{ApprovedBy, Place, Reviewed, tightened},
+        shown::with_texts,
+    },
+};
+
+impl Owner {
+    /// What a change that the person made here says about what may run: it was seen as it was written.
+    ///
+    /// # Errors
+    /// `not_saved`; the person is asked then.
+    pub(crate) async fn record(&self, edit: &Edit, next: &Config) -> Result<(), ApiError> {
+        let admission = &self.world.admission;
+        if !admission.review_on() {
+            return Ok(());
+        }
+        let of = |id: &ConnectorId| valid(next, id.as_str());
+        let rows = match edit {
+            Edit::Add(id, _) | Edit::Replace(id, _) => match of(id) {
+                Some(entry) => vec![(id.clone(), Some(self.look_at(&entry, ApprovedBy::Edit).await))],
+                None => Vec::new(),
+            },
+            Edit::Args(id, _) => match (of(id), self.is_as_approved(id).await) {
+                (Some(entry), true) => vec![(id.clone(), Some(self.look_at(&entry, ApprovedBy::Edit).await))],
+                (Some(_) | None, _) => Vec::new(),
+            },
+            Edit::Enabled(id, on) => self.change_row(id, of(id), |row| row.enabled = *on).await,
+            Edit::DisabledTools(id, patterns) => {
+                self.change_row(id, of(id), |row| row.disabled_tools.clone_from(patterns))
+                    .await
+            }
+            Edit::ToolEnabled(id, tool, on) => {
+                let change = |row: &mut Reviewed| {
+                    row.disabled_tools.retain(|pattern| pattern != tool.as_str());
+                    if !on {
+                        row.disabled_tools.push(tool.to_string());
+                    }
+                };
+                self.change_row(id, of(id), change).await
+            }
+            Edit::AutoApprove(..) => Vec::new(),
+            Edit::Remove(id) => {
+                self.forget_trust(id).await;
+                Vec::new()
+            }
+        };
+        match admission.keep(rows).await {
+            Ok(()) => Ok(()),
+            // It waits, and says for what.
+            Err(LedgerFault::Keychain(fault)) => {
+                tracing::warn!(reason = %fault.sentence(), "what the person decided is not kept");
+                Ok(())
+            }
+            Err(fault @ LedgerFault::NotSaved(_)) => Err(fault.into()),
+        }
+    }
+
+    /// Everything that was decided about a connector goes with it.
+    pub(crate) async fn forget_trust(&self, id: &ConnectorId) {
+        if let Err(fault) = self.world.admission.forget(id).await {
+            tracing::warn!(connector = %id, %fault, "what was allowed of it is forgotten as soon as it can be");
+        }
+    }
+
+    async fn change_row(
+        &self,
+        id: &ConnectorId,
+        entry: Option<Arc<Connector>>,
+        change: impl FnOnce(&mut Reviewed),
+    ) -> Vec<(ConnectorId, Option<Reviewed>)> {
+        let admission = &self.world.admission;
+        let row = match (admission.approved(id), entry) {
+            (Some(row), _) => Some((*row).clone()),
+            (None, Some(entry)) if admission.needs_no_look(&entry) => {
+                Some(self.look_at(&entry, ApprovedBy::Edit).await)
+            }
+            (None, _) => None,
+        };
+        let changed = row.map(|mut row| {
+            change(&mut row);
+            (id.clone(), Some(row))
+        });
+        changed.into_iter().collect()
+    }
+
+    async fn look_at(&self, entry: &Connector, by: ApprovedBy) -> Reviewed {
+        let prepared = self.world.prepare(entry).await;
+        reviewed(&self.world, entry, &prepared, by)
+    }
+
+    /// Whether what runs now under this id is what was approved.
+    async fn is_as_approved(&self, id: &ConnectorId) -> bool {
+        match (self.valid(id.as_str()), self.world.admission.approved(id)) {
+            (Some(entry), Some(approved)) => self.world.prepare(&entry).await.identity == approved.identity,
+            (Some(_) | None, _) => false,
+        }
+    }
+
+    /// What the file turned off by itself stays off until the person says otherwise.
+    pub(crate) async fn tighten(&self) {
+        let admission = &self.world.admission;
+        if !admission.review_on() {
+            return;
+        }
+        let entries = self.config.entries.iter().filter_map(|entry| self.valid(&entry.key));
+        let rows = entries.filter_map(|entry| {
+            let approved = admission.approved(&entry.id)?;
+            Some((entry.id.clone(), Some(tightened(&entry, &approved)?)))
+        });
+        if let Err(fault) = admission.keep(rows.collect()).await {
+            tracing::warn!(%fault, "what the file turned off is not remembered");
+        }
+    }
+}
+
+/// The row of what the person approves now.
+pub(super) fn reviewed(world: &World, entry: &Connector, prepared: &Prepared, by: ApprovedBy) -> Reviewed {
+    let hidden = world.admission.hidden(entry).patterns;
+    Reviewed {
+        identity: prepared.identity,
+        enabled: entry.enabled,
+        disabled_tools: match by {
+            // Which tools are shown again is another question.
+            ApprovedBy::Review => hidden,
+            ApprovedBy::Edit => entry.disabled_tools.clone(),
+        },
+        shown: with_texts(world.shown(entry), &|text| world.without_secrets(entry, text)),
+        place: place_of(entry),
+        secrets: config::secret_names(entry).into_iter().map(str::to_owned).collect(),
+        approved_at: unix_ms(),
+        by,
+    }
+}
+
+pub(super) fn place_of(entry: &Connector) -> Place {
+    match &entry.launch {
+        Launch::Stdio(_) => Place::Program,
+        Launch::Http(http) => Place::Address {
+            origin: config::host_of(http).map_or_else(|| http.url.clone(), |url| url.origin().ascii_serialization()),
+            canonical: url::Url::parse(&http.url).map_or_else(|_unfilled| http.url.clone(), |url| canonical(&url)),
+        },
+    }
+}
+
+pub(super) fn binding_before(before: &Reviewed) -> Binding {
+    match &before.place {
+        Place::Program => Binding::Launch(before.identity.to_string()),
+        Place::Address { origin, .. } => Binding::Origin(origin.clone()),
+    }
+}
+
+fn valid(config: &Config, key: &str) -> Option<Arc<Connector>> {
+    let entry = config.entries.iter().find(|entry| entry.key == key)?;
+    match &entry.kind {
+        EntryKind::Valid(connector) => Some(Arc::new((**connector).clone())),
+        EntryKind::Invalid(_) => None,
+    }
+}
