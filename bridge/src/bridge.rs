@@ -10,6 +10,7 @@ mod ask;
 mod calls;
 mod offers;
 mod owner;
+mod pauses;
 mod person_file;
 mod publish;
 mod results;
@@ -18,11 +19,12 @@ mod secrets;
 mod sign_in;
 mod start;
 mod versions;
+mod wishes;
 
 use std::{
     collections::HashMap,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64},
     },
     time::Duration,
@@ -30,13 +32,17 @@ use std::{
 
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::{
+    sync::{broadcast, mpsc, oneshot, watch},
+    time::Instant,
+};
 
 pub use self::activity::{LARGEST_ACTIVITY_PAGE, MOST_ACTIVITY_DAYS};
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
 pub use self::sign_in::SignInAsk;
 pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
 pub use self::versions::PackageVersions;
+pub use self::wishes::Pending;
 use self::{owner::Command, person_file::Edit, publish::Row};
 pub use crate::{approval::ApprovalAnswer, caller::Caller};
 use crate::{
@@ -52,6 +58,7 @@ use crate::{
     snapshot::{ApiView, CallAnswer, ConnectorDetail, ConnectorView, LogPage, Snapshot},
     store::ResultStore,
     tools::ToolList,
+    wishes::Wishes,
 };
 
 /// One call as it came in; `input` is forwarded exactly as it is.
@@ -101,6 +108,10 @@ struct Inner {
     api: watch::Sender<ApiView>,
     results: Arc<ResultStore>,
     approvals: Arc<Approvals>,
+    wishes: Arc<Wishes>,
+    /// When a program last reconnected or paused a connector.
+    meddled: Mutex<HashMap<ConnectorId, Instant>>,
+    shell: Shell,
     world: Arc<World>,
     /// `neuron-connect://` links reach this program.
     deep_links: AtomicBool,

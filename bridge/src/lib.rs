@@ -30,3 +30,4 @@ pub mod tray;
 pub mod trust;
 #[cfg(test)]
 mod typescript;
+pub mod wishes;

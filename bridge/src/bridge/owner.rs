@@ -12,6 +12,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Inner, Published, activity,
+    pauses::PauseOrder,
     person_file::{Edit, PersonFile},
     publish::{self, ListKey, Row, RowLive},
     reviews::{ReviewList, ReviewOrder},
@@ -26,7 +27,7 @@ use crate::{
     ids::ConnectorId,
     secrets::{BindingChange, SecretName},
     settings::Settings,
-    snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Reviews, Snapshot, TrustView},
+    snapshot::{ApiView, ApprovalView, ConfigView, Notice, NoticeLevel, Reviews, Snapshot, TrustView},
 };
 
 /// Stopping gives up on connectors after this long; their processes are then killed with the rest.
@@ -39,6 +40,7 @@ const LAST_ENTRIES_WITHIN: Duration = Duration::from_millis(500);
 pub(crate) enum Command {
     Edit(Edit, oneshot::Sender<Result<(), ApiError>>),
     Review(ReviewOrder, oneshot::Sender<Result<(), ApiError>>),
+    Pause(PauseOrder, oneshot::Sender<Result<(), ApiError>>),
     Reload(oneshot::Sender<()>),
     Publish(oneshot::Sender<()>),
     Shutdown(oneshot::Sender<()>),
@@ -81,7 +83,7 @@ impl Owner {
         standing.mark_changed();
         let mut sign_ins = self.world.sign_ins.changes();
         loop {
-            let world = self.world.clone();
+            let (world, wishes) = (self.world.clone(), self.inner.wishes.clone());
             tokio::select! {
                 command = commands.recv() => match command {
                     Some(Command::Edit(edit, reply)) => {
@@ -92,6 +94,12 @@ impl Owner {
                     }
                     Some(Command::Review(order, reply)) => {
                         let outcome = self.review(order).await;
+                        self.refresh().await;
+                        // As above.
+                        let _ = reply.send(outcome);
+                    }
+                    Some(Command::Pause(order, reply)) => {
+                        let outcome = self.pause(order).await;
                         self.refresh().await;
                         // As above.
                         let _ = reply.send(outcome);
@@ -118,6 +126,13 @@ impl Owner {
                 Some(()) = file_changed.recv() => self.reload().await,
                 () = world.changed.notified() => self.refresh().await,
                 () = world.approvals.changed.notified() => self.publish(),
+                () = wishes.changed.notified() => self.publish(),
+                over = wishes.over() => {
+                    for (view, _) in &over {
+                        self.world.activity.record(super::wishes::entry(view));
+                    }
+                    self.publish();
+                }
                 Ok(()) = api.changed() => self.publish(),
                 Ok(()) = keychain.changed() => self.publish(),
                 Ok(()) = standing.changed() => {
@@ -241,6 +256,9 @@ impl Owner {
     pub(super) async fn edit(&mut self, edit: Edit) -> Result<(), ApiError> {
         // What is on disk may be newer than what was last seen; an edit starts from it.
         self.reload().await;
+        if let Edit::Enabled(id, _) | Edit::Remove(id) = &edit {
+            self.world.pauses.resume(id);
+        }
         let kept = match self.file.edit(&self.config, &edit)? {
             Some(config) => {
                 self.forgets = sign_in::ends_with(&edit, &self.config, &config);
@@ -358,7 +376,7 @@ impl Owner {
             connectors,
             keychain: self.world.keychain.state().borrow().clone(),
             sign_ins: self.world.sign_ins.views(),
-            approvals: self.world.approvals.waiting(None),
+            approvals: self.questions(),
             missed: Vec::new(),
             reviews: Reviews {
                 launches: self.launch_reviews(),
@@ -367,6 +385,7 @@ impl Owner {
             trust: TrustView {
                 standing: self.trust_standing(),
                 review: self.world.admission.review_on(),
+                paused: self.world.pauses.all(),
                 ..before.snapshot.trust.clone()
             },
         });
@@ -390,6 +409,13 @@ impl Owner {
         });
     }
 
+    fn questions(&self) -> Vec<ApprovalView> {
+        let mut questions = self.world.approvals.waiting(None);
+        questions.extend(self.inner.wishes.waiting(None));
+        questions.sort_by_key(|view| view.asked_at);
+        questions
+    }
+
     fn rows(&self) -> Vec<Row> {
         self.config
             .entries
@@ -402,6 +428,7 @@ impl Owner {
                     used_at: handle.shared.used_at(),
                     log: handle.shared.log.clone(),
                     access: handle.shared.access(),
+                    paused: self.world.pauses.view(&handle.shared.id),
                     hidden: self.world.admission.hidden(&handle.shared.entry()),
                 }),
             })

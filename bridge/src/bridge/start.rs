@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64},
     },
     time::{Duration, SystemTime},
@@ -23,7 +23,7 @@ use crate::{
     clock::unix_ms,
     config::{Config, ConfigFile, MAX_CALL_MS, WatchError, Watcher},
     connector::{
-        Admission, Logs, Tuning, Wakes, World,
+        Admission, Logs, Pauses, Tuning, Wakes, World,
         process::{self, Spawner},
     },
     event::{Event, EventLog},
@@ -36,6 +36,7 @@ use crate::{
     snapshot::{ApiView, ConfigView, KeptIn, KeychainView, Notice, NoticeLevel, Reviews, Snapshot, TrustView},
     store::{ResultError, ResultStore, Store, StoreError},
     tools::ToolList,
+    wishes::Wishes,
 };
 
 /// Where the loopback API listens unless told otherwise.
@@ -154,6 +155,7 @@ impl BridgeHandle {
             rows: Vec::new(),
             doors: HashMap::new(),
         };
+        let wishes = Arc::new(Wishes::new(events.clone()));
         let inner = Arc::new(Inner {
             published: ArcSwap::from_pointee(published),
             snapshots: watch::channel(snapshot).0,
@@ -162,6 +164,9 @@ impl BridgeHandle {
             api: api.clone(),
             results,
             approvals: world.approvals.clone(),
+            wishes,
+            meddled: Mutex::default(),
+            shell: options.shell,
             world: world.clone(),
             deep_links: AtomicBool::new(false),
             calls: AtomicU64::new(0),
@@ -256,6 +261,7 @@ fn open_world(
     let ledger = open_ledger(options, home, &store, &keychain)?;
     Ok(Arc::new(World {
         sign_ins: sign_ins(api, keychain.clone()),
+        pauses: Pauses::default(),
         admission: Arc::new(Admission::new(ledger.clone(), person_home.clone())),
         ledger,
         keychain,

@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 
 use crate::{
     bridge::{
-        ApprovalAnswer, BridgeHandle, CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer,
+        ApprovalAnswer, BridgeHandle, CallRequest, Caller, LogQuery, Pending, PromptAnswer, PromptList, ReadAnswer,
         ResourceList, ResultPiece, SavedResource, SignInAsk,
     },
     config::AutoApprove,
@@ -25,6 +25,7 @@ use crate::{
     },
     store::ActivityCursor,
     tools::ToolList,
+    wishes::Wish,
 };
 
 /// What stands behind the routes: the bridge, or a recorder in tests. Each method is [`BridgeHandle`]'s of that name.
@@ -46,6 +47,9 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
         arguments: Map<String, Value>,
     ) -> impl Answer<PromptAnswer>;
     fn connector(&self, caller: Caller, id: String) -> impl Answer<ConnectorDetail>;
+    fn wish(&self, caller: Caller, wish: Wish) -> impl Answer<Pending>;
+    fn reconnect_for(&self, caller: Caller, id: ConnectorId) -> impl Answer<(ConnectorView, bool)>;
+    fn turn_off_for(&self, caller: Caller, id: ConnectorId) -> impl Answer<()>;
     fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> impl Answer<ConnectorView>;
     fn set_enabled(&self, id: ConnectorId, enabled: bool) -> impl Answer<()>;
     fn set_auto_approve(&self, id: ConnectorId, value: AutoApprove) -> impl Answer<()>;
@@ -130,6 +134,18 @@ impl Api for BridgeHandle {
 
     fn connector(&self, caller: Caller, id: String) -> impl Answer<ConnectorDetail> {
         self.connector(caller, id)
+    }
+
+    fn wish(&self, caller: Caller, wish: Wish) -> impl Answer<Pending> {
+        self.wish(caller, wish)
+    }
+
+    fn reconnect_for(&self, caller: Caller, id: ConnectorId) -> impl Answer<(ConnectorView, bool)> {
+        self.reconnect_for(caller, id)
+    }
+
+    fn turn_off_for(&self, caller: Caller, id: ConnectorId) -> impl Answer<()> {
+        self.turn_off_for(caller, id)
     }
 
     fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> impl Answer<ConnectorView> {

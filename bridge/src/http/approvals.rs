@@ -14,7 +14,7 @@ use super::{
 use crate::{
     bridge::{ApprovalAnswer, Caller},
     error::ApiError,
-    snapshot::{ApprovalState, ApprovalView, LaunchReview, Question, Snapshot},
+    snapshot::{ApprovalState, ApprovalView, ChangeQuestion, LaunchReview, Question, Snapshot},
 };
 
 /// One question in an answer.
@@ -150,6 +150,9 @@ pub(super) struct AnswerBody {
 #[derive(Serialize)]
 struct Answered<'a> {
     ok: bool,
+    /// Where the sign-in that was said yes to goes on.
+    #[serde(rename = "authUrl", skip_serializing_if = "Option::is_none")]
+    auth_url: Option<String>,
     approval: Waits<'a>,
 }
 
@@ -176,6 +179,7 @@ async fn answer_launch<A: Api>(
     };
     Ok(respond::json(&Answered {
         ok: true,
+        auth_url: None,
         approval: Waits::Launch(Box::new(Launch::waiting(review).answered(state))),
     }))
 }
@@ -205,8 +209,16 @@ pub(super) async fn answer<A: Api>(
         Some(answer) => routes.api.answer_approval(id, answer).await?,
         None => routes.api.extend_approval(id).await?,
     };
+    let auth_url = match (&view.question, view.state) {
+        (Question::Manage { change, .. }, ApprovalState::Approved) if matches!(**change, ChangeQuestion::SignIn) => {
+            let snapshot = routes.api.snapshot();
+            snapshot.sign_in_page(view.server.as_str()).map(str::to_owned)
+        }
+        _ => None,
+    };
     Ok(respond::json(&Answered {
         ok: true,
+        auth_url,
         approval: Waits::Question(Approval::for_caller(&Caller::Owner, &view)),
     }))
 }

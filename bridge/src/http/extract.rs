@@ -69,8 +69,8 @@ impl<A: Api> FromRequestParts<Routes<A>> for Turn {
     async fn from_request_parts(head: &mut Parts, routes: &Routes<A>) -> Result<Self, Refused> {
         let source = match Asker::from_request_parts(head, routes).await?.0 {
             Caller::Owner => Source::Owner,
-            Caller::WalkIn(program) => routes.traffic.walk_in(&program).await,
             Caller::Client { pass, .. } => Source::Client(pass.id.clone()),
+            Caller::WalkIn(program) => routes.traffic.walk_in(&program).await,
         };
         Ok(Self(routes.traffic.enter(source).await?))
     }

@@ -37,8 +37,8 @@ use super::{
 };
 use crate::{
     bridge::{
-        ApprovalAnswer, CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece,
-        SavedResource, SignInAsk,
+        ApprovalAnswer, CallRequest, Caller, LogQuery, Pending, PromptAnswer, PromptList, ReadAnswer, ResourceList,
+        ResultPiece, SavedResource, SignInAsk,
     },
     config::AutoApprove,
     error::{ApiError, Code},
@@ -56,6 +56,7 @@ use crate::{
     store::ActivityCursor,
     tools::{Listing, Offer, Tool, ToolList},
     trust::Fingerprint,
+    wishes::Wish,
 };
 
 /// Must appear nowhere but with the owner.
@@ -362,6 +363,24 @@ impl Api for FakeApi {
                 withheld: false,
             }],
         })
+    }
+
+    async fn wish(&self, caller: Caller, wish: Wish) -> Result<Pending, ApiError> {
+        self.did(format!("wish {} {}", caller.label(), wish.words()));
+        Ok(Pending {
+            approval_id: "q2".into(),
+            message: "It waits.".into(),
+        })
+    }
+
+    async fn reconnect_for(&self, caller: Caller, id: ConnectorId) -> Result<(ConnectorView, bool), ApiError> {
+        self.did(format!("reconnect_for {} {id}", caller.label()));
+        Ok((view(id.as_str()), true))
+    }
+
+    async fn turn_off_for(&self, caller: Caller, id: ConnectorId) -> Result<(), ApiError> {
+        self.did(format!("turn_off_for {} {id}", caller.label()));
+        Ok(())
     }
 
     async fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> Result<ConnectorView, ApiError> {

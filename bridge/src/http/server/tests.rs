@@ -5,13 +5,17 @@ use tokio::net::TcpStream;
 
 use super::{
     super::{
-        credential::{ApiMode, Known, NoClients},
+        credential::{Known, NoClients},
         fake::*,
         kin::Nobody,
     },
     *,
 };
-use crate::{caller::token::TokenHash, home::discover};
+use crate::{
+    caller::{Pass, token::TokenHash},
+    home::discover,
+    snapshot::ApiMode,
+};
 
 /// Reads until the other side ends the connection.
 async fn until_closed(stream: &mut TcpStream) -> String {
@@ -183,7 +187,7 @@ async fn one_process_gets_its_half_of_the_connections_and_others_get_the_rest() 
     server.stop().await;
 }
 
-/// One client, whose requests count as the owner's so that they can be told from a walk-in's, where a token is needed.
+/// One client, where a token is needed.
 struct OneClient;
 
 const TOKEN: &str = "ncb_a1_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN-_0";
@@ -192,7 +196,14 @@ impl Clients for OneClient {
     fn find(&self, id: &str) -> Option<Known> {
         (id == "a1").then(|| Known {
             hash: TokenHash::of(TOKEN),
-            caller: Caller::Owner,
+            pass: Arc::new(Pass {
+                id: "a1".to_owned(),
+                name: "A".to_owned(),
+                scopes: Vec::new(),
+                servers: None,
+                asks_itself: false,
+                label: "client:a1".to_owned(),
+            }),
         })
     }
 
@@ -225,10 +236,9 @@ async fn where_programs_need_a_token_the_right_one_is_the_client_s_and_the_local
     let mut local = server.connect_local().await;
     local.write_all(call.as_bytes()).await.unwrap();
     assert_eq!(Reply::read(&mut local).await.status, 200);
-    let done = server.api.take_done();
-    assert!(
-        done.len() == 2 && done.iter().all(|what| what.starts_with("call owner")),
-        "{done:?}"
+    assert_eq!(
+        server.api.take_done(),
+        ["call client:a1 t {} None", "call owner t {} None"]
     );
     server.stop().await;
 }
