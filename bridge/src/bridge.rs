@@ -8,6 +8,7 @@ mod activity;
 mod approvals;
 mod ask;
 mod calls;
+mod clients;
 mod offers;
 mod owner;
 mod pauses;
@@ -38,6 +39,7 @@ use tokio::{
 };
 
 pub use self::activity::{LARGEST_ACTIVITY_PAGE, MOST_ACTIVITY_DAYS};
+pub use self::clients::{ClientChange, PairingBegun, Terms, TrustChange};
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
 pub use self::sign_in::SignInAsk;
 pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
@@ -47,6 +49,7 @@ use self::{owner::Command, person_file::Edit, publish::Row};
 pub use crate::{approval::ApprovalAnswer, caller::Caller};
 use crate::{
     approval::Approvals,
+    clients::Callers,
     config::AutoApprove,
     connector::{
         Door, World,
@@ -109,6 +112,7 @@ struct Inner {
     results: Arc<ResultStore>,
     approvals: Arc<Approvals>,
     wishes: Arc<Wishes>,
+    callers: Arc<Callers>,
     /// When a program last reconnected or paused a connector.
     meddled: Mutex<HashMap<ConnectorId, Instant>>,
     shell: Shell,
@@ -184,7 +188,7 @@ impl BridgeHandle {
         let row = published.rows.iter().find(|row| row.entry.key == id);
         let view = published.snapshot.connectors.iter().find(|view| view.id == id);
         match (row, view) {
-            (Some(row), Some(view)) => {
+            (Some(row), Some(view)) if caller.sees(&id) => {
                 let secrets = match (caller, &row.live) {
                     (Caller::Owner, Some(live)) => self.secrets_of(&live.entry).await,
                     (Caller::Owner, None) | (Caller::WalkIn(_) | Caller::Client { .. }, _) => Vec::new(),

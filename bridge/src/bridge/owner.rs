@@ -7,7 +7,10 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use indexmap::IndexMap;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::Instant,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -83,7 +86,12 @@ impl Owner {
         standing.mark_changed();
         let mut sign_ins = self.world.sign_ins.changes();
         loop {
-            let (world, wishes) = (self.world.clone(), self.inner.wishes.clone());
+            let (world, wishes, callers) = (
+                self.world.clone(),
+                self.inner.wishes.clone(),
+                self.inner.callers.clone(),
+            );
+            let pairing_ends = callers.pairing().first_end();
             tokio::select! {
                 command = commands.recv() => match command {
                     Some(Command::Edit(edit, reply)) => {
@@ -127,6 +135,8 @@ impl Owner {
                 () = world.changed.notified() => self.refresh().await,
                 () = world.approvals.changed.notified() => self.publish(),
                 () = wishes.changed.notified() => self.publish(),
+                () = callers.changed.notified() => self.publish(),
+                () = until(pairing_ends) => self.publish(),
                 over = wishes.over() => {
                     for (view, _) in &over {
                         self.world.activity.record(super::wishes::entry(view));
@@ -386,6 +396,9 @@ impl Owner {
                 standing: self.trust_standing(),
                 review: self.world.admission.review_on(),
                 paused: self.world.pauses.all(),
+                api_mode: self.inner.callers.api_mode(),
+                walk_in: self.inner.callers.walk_in(),
+                pairing: self.inner.callers.pairing().view(Instant::now()),
                 ..before.snapshot.trust.clone()
             },
         });
@@ -505,6 +518,14 @@ impl Owner {
             Ok(false) => tracing::warn!("the last of what happened could not be kept in time"),
             Err(error) => tracing::error!(%error, "writing the last log lines ended abnormally"),
         }
+    }
+}
+
+/// Never, where there is no end.
+async fn until(end: Option<Instant>) {
+    match end {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
     }
 }
 

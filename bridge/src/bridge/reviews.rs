@@ -98,9 +98,13 @@ impl Owner {
         let ledger = &self.world.ledger;
         let on = match shell {
             Shell::Tray => true,
-            Shell::Headless(headless) if headless.review => true,
+            Shell::Headless(headless) if headless.review => {
+                self.inner.callers.walk_ins_go_on(!ledger.was_tray_home().await);
+                true
+            }
             Shell::Headless(_) => {
                 let is_trays = ledger.was_tray_home().await;
+                self.inner.callers.walk_ins_go_on(!is_trays);
                 if is_trays {
                     tracing::warn!(
                         "the tray app uses this home: what runs needs a look first (neuron-connectd approvals shows what \
@@ -117,6 +121,7 @@ impl Owner {
         }
         self.world.admission.reload();
         self.world.pauses.reload(ledger);
+        self.inner.callers.reload();
     }
 
     /// The person's word about launches that wait.
@@ -224,6 +229,7 @@ impl Owner {
     pub(super) async fn trust_changed(&mut self) {
         self.world.admission.reload();
         self.world.pauses.reload(&self.world.ledger);
+        self.inner.callers.reload();
         if let Err(fault) = self.world.admission.forget_the_rest().await {
             tracing::warn!(%fault, "what was allowed of removed connectors is forgotten later");
         }

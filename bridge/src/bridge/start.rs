@@ -20,6 +20,7 @@ use crate::{
     activity::Recorder,
     approval::Approvals,
     builtin,
+    clients::{AtGate, Callers},
     clock::unix_ms,
     config::{Config, ConfigFile, MAX_CALL_MS, WatchError, Watcher},
     connector::{
@@ -81,6 +82,14 @@ pub struct Headless {
 }
 
 impl Shell {
+    /// Whether nobody without a token is served over the port, whatever was decided.
+    fn requires_token(self) -> bool {
+        match self {
+            Self::Tray => false,
+            Self::Headless(headless) => headless.require_token,
+        }
+    }
+
     /// Whom the local socket's clients count as.
     fn socket_caller(self) -> Caller {
         match self {
@@ -155,6 +164,7 @@ impl BridgeHandle {
             rows: Vec::new(),
             doors: HashMap::new(),
         };
+        let callers = Callers::new(world.ledger.clone(), options.shell.requires_token());
         let wishes = Arc::new(Wishes::new(events.clone()));
         let inner = Arc::new(Inner {
             published: ArcSwap::from_pointee(published),
@@ -165,6 +175,7 @@ impl BridgeHandle {
             results,
             approvals: world.approvals.clone(),
             wishes,
+            callers: callers.clone(),
             meddled: Mutex::default(),
             shell: options.shell,
             world: world.clone(),
@@ -204,7 +215,7 @@ impl BridgeHandle {
                 lock,
                 socket_caller: options.shell.socket_caller(),
                 kin,
-                clients: Arc::new(http::NoClients),
+                clients: Arc::new(AtGate(callers)),
                 limits: Limits::default(),
             },
             api,

@@ -460,7 +460,7 @@ pub(super) fn entry(view: &ApprovalView) -> Entry {
     entry
 }
 
-fn draw_id() -> Result<String, ApiError> {
+pub(super) fn draw_id() -> Result<String, ApiError> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(|error| {
         tracing::error!(%error, "the system gives no random numbers");

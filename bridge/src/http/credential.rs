@@ -44,6 +44,12 @@ pub trait Clients: Send + Sync {
     fn api_mode(&self) -> ApiMode;
     /// Whether a program may ask to be paired right now.
     fn is_pairing_open(&self) -> bool;
+    /// The token of this client was shown, and holds.
+    fn used(&self, _id: &str) {}
+    /// The pages that may use the API.
+    fn origins(&self) -> Arc<[String]> {
+        Arc::default()
+    }
 }
 
 /// Nobody is paired, and nobody needs to be.
@@ -79,6 +85,10 @@ impl Credentials {
         }
     }
 
+    pub(super) fn origins(&self) -> Arc<[String]> {
+        self.clients.origins()
+    }
+
     pub(super) fn api_mode(&self) -> ApiMode {
         self.clients.api_mode()
     }
@@ -101,7 +111,10 @@ impl Credentials {
             Bearer::Absent => Ok(caller.clone()),
             Bearer::Malformed => Err(self.wrong(now)),
             Bearer::Token(token) => match self.clients.find(&token.id) {
-                Some(known) if known.hash.matches(&token.hash) => Ok(caller.clone().with(known.pass)),
+                Some(known) if known.hash.matches(&token.hash) => {
+                    self.clients.used(&token.id);
+                    Ok(caller.clone().with(known.pass))
+                }
                 Some(_) | None => Err(self.wrong(now)),
             },
         }

@@ -37,9 +37,11 @@ use super::{
 };
 use crate::{
     bridge::{
-        ApprovalAnswer, CallRequest, Caller, LogQuery, Pending, PromptAnswer, PromptList, ReadAnswer, ResourceList,
-        ResultPiece, SavedResource, SignInAsk,
+        ApprovalAnswer, CallRequest, Caller, ClientChange, LogQuery, PairingBegun, Pending, PromptAnswer, PromptList,
+        ReadAnswer, ResourceList, ResultPiece, SavedResource, SignInAsk, Terms, TrustChange,
     },
+    caller::Scope,
+    clients::pairing::Polled,
     config::AutoApprove,
     error::{ApiError, Code},
     event::{EventLog, Numbered},
@@ -48,10 +50,10 @@ use crate::{
     oauth::{Callback, Finished},
     secrets::SecretName,
     snapshot::{
-        ActivityFilter, ActivityPage, ApiView, ApprovalState, ApprovalView, AuthState, AuthView, CallAnswer,
-        ConfigView, ConnectionView, ConnectorDetail, ConnectorView, Elicitation, EntryOrigin, ExportFormat, KeptIn,
-        KeychainView, LaunchReview, LaunchShown, LaunchWhy, LogPage, Question, Readiness, RejectedTool, Reviews,
-        SecretView, SignInOutcome, Snapshot, Status, ToolHints, ToolState, ToolView, TransportKind, TrustView,
+        ActivityFilter, ActivityPage, ApiView, ApprovalState, ApprovalView, AskerView, AuthState, AuthView, CallAnswer,
+        ClientView, ConfigView, ConnectionView, ConnectorDetail, ConnectorView, Elicitation, EntryOrigin, ExportFormat,
+        KeptIn, KeychainView, LaunchReview, LaunchShown, LaunchWhy, LogPage, Question, Readiness, RejectedTool,
+        Reviews, SecretView, SignInOutcome, Snapshot, Status, ToolHints, ToolState, ToolView, TransportKind, TrustView,
     },
     store::ActivityCursor,
     tools::{Listing, Offer, Tool, ToolList},
@@ -202,6 +204,20 @@ fn launch(id: &str) -> LaunchReview {
         },
         before: None,
         stands_out: Vec::new(),
+    }
+}
+
+fn client(id: &str) -> ClientView {
+    ClientView {
+        id: id.into(),
+        name: "One".into(),
+        scopes: vec![Scope::Read],
+        servers: None,
+        asks_itself: false,
+        paired_at: 1,
+        expires_at: None,
+        last_used_at: None,
+        program: None,
     }
 }
 
@@ -363,6 +379,75 @@ impl Api for FakeApi {
                 withheld: false,
             }],
         })
+    }
+
+    fn clients(&self) -> Vec<ClientView> {
+        self.did("clients");
+        vec![client("a1")]
+    }
+
+    async fn change_client(&self, id: String, change: ClientChange) -> Result<ClientView, ApiError> {
+        self.did(format!("change_client {id} {change:?}"));
+        Ok(client(&id))
+    }
+
+    async fn revoke_client(&self, id: String) -> Result<(), ApiError> {
+        self.did(format!("revoke_client {id}"));
+        Ok(())
+    }
+
+    fn holds(&self, _: &Caller) -> bool {
+        true
+    }
+
+    async fn open_pairing(&self) {
+        self.did("open_pairing");
+    }
+
+    async fn close_pairing(&self) {
+        self.did("close_pairing");
+    }
+
+    async fn ask_pairing(&self, caller: Caller, name: String) -> Result<PairingBegun, ApiError> {
+        self.did(format!("ask_pairing {} {name}", caller.label()));
+        Ok(PairingBegun {
+            id: "p1".into(),
+            code: "012345".into(),
+            within: Duration::from_secs(120),
+        })
+    }
+
+    async fn poll_pairing(&self, id: String) -> Polled {
+        self.did(format!("poll_pairing {id}"));
+        match id.as_str() {
+            "paired" => Polled::Paired("ncb_a".into()),
+            "denied" => Polled::Denied,
+            "p1" => Polled::Waiting,
+            _ => Polled::Unknown,
+        }
+    }
+
+    async fn answer_pairing(&self, id: String, code: String, terms: Terms) -> Result<ClientView, ApiError> {
+        self.did(format!("answer_pairing {id} {code} {terms:?}"));
+        Ok(client("a1"))
+    }
+
+    fn askers(&self) -> Vec<AskerView> {
+        Vec::new()
+    }
+
+    async fn set_asker(&self, path: String, script: Option<String>, on: bool) -> Result<(), ApiError> {
+        self.did(format!("set_asker {path} {script:?} {on}"));
+        Ok(())
+    }
+
+    fn allowed_origins(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    async fn set_trust(&self, change: TrustChange) -> Result<(), ApiError> {
+        self.did(format!("set_trust {change:?}"));
+        Ok(())
     }
 
     async fn wish(&self, caller: Caller, wish: Wish) -> Result<Pending, ApiError> {

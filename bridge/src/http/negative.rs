@@ -14,10 +14,10 @@ fn targets() -> Vec<(&'static str, String)> {
     let mut all: Vec<_> = Routes::<FakeApi>::TABLE
         .iter()
         .map(|route| {
-            let method = if route.method == MethodFilter::POST {
-                "POST"
-            } else {
-                "GET"
+            let method = match route.method {
+                MethodFilter::POST => "POST",
+                MethodFilter::DELETE => "DELETE",
+                _ => "GET",
             };
             (method, route.path.replace("{id}", "files"))
         })
@@ -156,6 +156,7 @@ async fn bodies_that_are_no_single_json_object_are_refused_on_every_post() {
         for body in [
             "",
             "[]",
+            r#"["open"]"#,
             "{",
             "\u{feff}{}",
             "{}{}",
@@ -211,12 +212,18 @@ async fn paths_that_do_not_exist_and_methods_that_do_not_fit_are_said_so() {
     for route in Routes::<FakeApi>::TABLE {
         let path = route.path.replace("{id}", "files");
         let allowed = match (route.method, path.starts_with("/mcp/servers/")) {
-            _ if route.path == "/mcp/approvals/{id}" => "allow: get,head,post\r\n",
+            _ if matches!(route.path, "/mcp/approvals/{id}" | "/mcp/pairing" | "/mcp/trust") => {
+                "allow: get,head,post\r\n"
+            }
+            _ if route.path == "/mcp/clients/{id}" => "allow: post,delete\r\n",
             (MethodFilter::POST, true) => "allow: post,get,head\r\n",
             (MethodFilter::POST, false) => "allow: post\r\n",
             _ => "allow: get,head\r\n",
         };
         for method in ["PUT", "DELETE", "PATCH", "TRACE", "BREW"] {
+            if (method, route.path) == ("DELETE", "/mcp/clients/{id}") {
+                continue;
+            }
             let reply = server.ask(request(method, &path, &[], "")).await;
             assert_eq!(
                 (reply.status, reply.refusal().as_str()),

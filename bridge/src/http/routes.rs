@@ -17,7 +17,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     activity,
     api::Api,
-    approvals, events,
+    approvals, clients,
+    credential::PAIR_PATH,
+    events,
     extract::{Asker, Json, Name, Params, Refused, Turn},
     gate, manage, offers, respond, secrets, servers, sign_in, tools,
 };
@@ -47,6 +49,7 @@ pub(super) struct Route<A> {
 
 const GET: MethodFilter = MethodFilter::GET;
 const POST: MethodFilter = MethodFilter::POST;
+const DELETE: MethodFilter = MethodFilter::DELETE;
 
 impl<A: Api> Routes<A> {
     /// Everything that is served. Bodies are limited by path in `gate`. Where an action stands in the place of a
@@ -92,6 +95,15 @@ impl<A: Api> Routes<A> {
         Route::new(GET, "/mcp/approvals", |method| on(method, approvals::list::<A>)),
         Route::new(GET, "/mcp/approvals/{id}", |method| on(method, approvals::one::<A>)),
         Route::new(POST, "/mcp/approvals/{id}", |method| on(method, approvals::answer::<A>)),
+        Route::new(GET, "/mcp/clients", |method| on(method, clients::list::<A>)),
+        Route::new(POST, "/mcp/clients/{id}", |method| on(method, clients::change::<A>)),
+        Route::new(DELETE, "/mcp/clients/{id}", |method| on(method, clients::revoke::<A>)),
+        Route::new(POST, PAIR_PATH, |method| on(method, clients::pair::<A>)),
+        Route::new(GET, "/mcp/pairing", |method| on(method, clients::pairing::<A>)),
+        Route::new(POST, "/mcp/pairing", |method| on(method, clients::set_pairing::<A>)),
+        Route::new(GET, "/mcp/trust", |method| on(method, clients::trust::<A>)),
+        Route::new(POST, "/mcp/trust", |method| on(method, clients::set_trust::<A>)),
+        Route::new(POST, "/mcp/trust/askers", |method| on(method, clients::set_asker::<A>)),
         Route::new(POST, "/mcp/oauth/start", |method| on(method, sign_in::start::<A>)),
         Route::new(POST, "/mcp/oauth/cancel", |method| on(method, sign_in::cancel::<A>)),
         Route::new(POST, "/mcp/oauth/sign-out", |method| on(method, sign_in::sign_out::<A>)),
@@ -142,6 +154,7 @@ pub fn served() -> Vec<(Method, &'static str)> {
     table
         .map(|route| match route.method {
             POST => (Method::POST, route.path),
+            DELETE => (Method::DELETE, route.path),
             _ => (Method::GET, route.path),
         })
         .collect()

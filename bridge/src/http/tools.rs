@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     api::Api,
-    extract::{Params, Refused, existing_id},
+    extract::{Asker, Params, Refused, existing_id},
     respond,
     routes::Routes,
 };
@@ -30,19 +30,25 @@ pub(super) struct ListParams {
 
 pub(super) async fn list<A: Api>(
     State(routes): State<Routes<A>>,
+    Asker(caller): Asker,
     Params(params): Params<ListParams>,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let server = params.server.as_deref().map(existing_id).transpose()?;
     if let Some(server) = &server {
         let snapshot = routes.api.snapshot();
-        if !snapshot.connectors.iter().any(|one| one.id == server.as_str()) {
+        let is_there = snapshot.connectors.iter().any(|one| one.id == server.as_str());
+        if !is_there || !caller.sees(server.as_str()) {
             return Err(Refused(unknown_server(server.as_str())));
         }
     }
     let query = ListQuery {
         format: params.format,
         server: params.server,
+        servers: match caller {
+            Caller::Owner | Caller::WalkIn(_) => None,
+            Caller::Client { pass, .. } => pass.servers.clone(),
+        },
         limit: params.limit,
     };
     let Rendered { body, etag } = routes.api.tools().render(&query);
@@ -81,10 +87,13 @@ struct AutoApproved {
     rules: [(); 0],
 }
 
-pub(super) async fn auto_approved<A: Api>(State(routes): State<Routes<A>>) -> Response {
+pub(super) async fn auto_approved<A: Api>(State(routes): State<Routes<A>>, Asker(caller): Asker) -> Response {
     let list = routes.api.tools();
     let mut tools = Vec::new();
     for connector in &routes.api.snapshot().connectors {
+        if !caller.sees(&connector.id) {
+            continue;
+        }
         // One that was removed since has nothing to add.
         let Ok(detail) = routes.api.connector(Caller::walk_in(), connector.id.clone()).await else {
             continue;
