@@ -198,6 +198,32 @@ A page is opened by you, never by Neuron Connect; approve it when you are done."
     #[command(after_help = "Example:\n  neuron-connectd deny 3f2a…")]
     Deny(QuestionArg),
 
+    /// Let an assistant pair itself: it shows six digits, you type them
+    #[command(after_help = "\
+Examples:
+  neuron-connectd pair
+  neuron-connectd pair --scope read --scope call --server files
+
+Open for two minutes and for one assistant, which then has a token of its own.
+Beside the tray app, its window does this.")]
+    Pair(PairArgs),
+
+    /// Show the paired assistants, or let one go
+    #[command(after_help = "\
+Examples:
+  neuron-connectd clients
+  neuron-connectd clients --revoke 3f2a…")]
+    Clients(ClientsArgs),
+
+    /// Show or change what holds for all programs: who needs a token, and whose calls wait for you
+    #[command(after_help = "\
+Examples:
+  neuron-connectd trust
+  neuron-connectd trust --api token
+  neuron-connectd trust --walk-in ask
+  neuron-connectd trust --pause")]
+    Trust(TrustArgs),
+
     /// Show what happened: calls, questions, sign-ins and changes, who did it and how it ended
     #[command(after_help = "\
 Examples:
@@ -224,6 +250,9 @@ pub(crate) struct ServeArgs {
     /// Let nothing run before you looked at it (\"neuron-connectd approvals\", \"approve\", \"deny\")
     #[arg(long)]
     pub(crate) review: bool,
+    /// Serve nobody without a token over the port (\"neuron-connectd pair\")
+    #[arg(long)]
+    pub(crate) require_token: bool,
     /// Where tokens and secrets are kept
     #[arg(long, value_enum, value_name = "WHERE", default_value_t = Secrets::Keychain)]
     pub(crate) secrets: Secrets,
@@ -341,6 +370,94 @@ pub(crate) struct ApproveArgs {
 pub(crate) struct QuestionArg {
     /// The question's id, as `approvals` shows it
     pub(crate) id: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PairArgs {
+    /// What it may do: read lists, call tools, manage connectors [default: read and call]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    scope: Vec<MayDo>,
+    /// Only this connector; may be given again
+    #[arg(long, value_name = "ID")]
+    pub(crate) server: Vec<String>,
+    /// It asks by itself before it calls a tool
+    #[arg(long)]
+    pub(crate) asks_itself: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum MayDo {
+    Read,
+    Call,
+    Manage,
+}
+
+impl PairArgs {
+    /// As the API spells them.
+    pub(crate) fn scopes(&self) -> Vec<&'static str> {
+        let word = |may: &MayDo| match may {
+            MayDo::Read => "read",
+            MayDo::Call => "call",
+            MayDo::Manage => "manage",
+        };
+        match self.scope.is_empty() {
+            true => vec!["read", "call"],
+            false => self.scope.iter().map(word).collect(),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClientsArgs {
+    /// The token of this assistant is wrong from now on
+    #[arg(long, value_name = "ID")]
+    pub(crate) revoke: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// Who needs a token: nobody of this user, or every program
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) api: Option<ApiChoice>,
+    /// Calls without a token that no rule covers: ask you, or go on
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub(crate) walk_in: Option<WalkInChoice>,
+    /// Pause everything, until it is resumed
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) pause: bool,
+    /// Go on
+    #[arg(long)]
+    pub(crate) resume: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ApiChoice {
+    Open,
+    Token,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WalkInChoice {
+    Ask,
+    Allow,
+}
+
+impl ApiChoice {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Token => "token",
+        }
+    }
+}
+
+impl WalkInChoice {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::Allow => "allow",
+        }
+    }
 }
 
 #[derive(Debug, Args)]
