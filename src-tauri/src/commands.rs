@@ -2,6 +2,7 @@
 
 mod activity;
 mod approvals;
+mod callers;
 mod reviews;
 mod secrets;
 mod sign_in;
@@ -80,6 +81,18 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         reviews::keep_blocked,
         reviews::versions_of,
         reviews::use_version,
+        callers::clients,
+        callers::change_client,
+        callers::revoke_client,
+        callers::open_pairing,
+        callers::close_pairing,
+        callers::answer_pairing,
+        callers::askers,
+        callers::set_asker,
+        callers::set_api_mode,
+        callers::set_walk_in,
+        callers::pause_all,
+        callers::resume,
         settings,
         set_theme,
     ]
