@@ -2,9 +2,12 @@
 //!
 //! Owns which wait and what became of them; a question ends with the first of: an answer, its deadline (which means no),
 //! or the end of whatever asked. It never decides who may answer (`http` and the window do) and never talks to an
-//! upstream. `queue` is what waits (pure), `elicitation` what an upstream may ask (pure).
+//! upstream. `queue` is what waits (pure), `manners` who may not ask and what was missed (pure), `matter` what a yes to a
+//! call covers, `elicitation` what an upstream may ask (pure).
 
 pub mod elicitation;
+mod manners;
+mod matter;
 mod queue;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,8 +18,12 @@ use tokio::{
     time::Instant,
 };
 
-use self::queue::Queue;
-pub use self::queue::{Full, Unanswerable};
+pub use self::queue::{Asker, Full, Unanswerable};
+use self::{manners::Manners, queue::Queue};
+pub use self::{
+    manners::Mute,
+    matter::{Matter, Subject},
+};
 use crate::{
     activity::{Entry, Outcome, Recorder, WhoRecord},
     bridge::Caller,
@@ -25,20 +32,42 @@ use crate::{
     event::{Event, EventLog},
     ids::ConnectorId,
     snapshot::{
-        ActivityCaller, ActivityQuestion, ActivityWhat, AllowedBy, ApprovalState, ApprovalView, Elicitation,
-        PersonAnswer, Question,
+        ActivityCaller, ActivityQuestion, ActivityWhat, AllowedBy, ApprovalState, ApprovalView, CallQuestion,
+        Elicitation, MutedView, PersonAnswer, Question,
     },
 };
 
 /// What a person says to a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApprovalAnswer {
-    /// Yes; for a form with these values, or with what its schema proposes.
+    /// Yes; for a form with these values, or with what its schema proposes. To a call: once.
     Approve(Option<Map<String, Value>>),
+    /// Yes, to a call.
+    Allow(Reach),
     /// No.
     Deny,
     /// Neither: whoever asked is told that the question was put away.
     Cancel,
+}
+
+/// How far a yes to a call reaches. What goes beyond this one call is a rule, which is made first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    Once,
+    /// This one and those that ask for exactly the same at this moment.
+    AlsoSame,
+    UntilQuit,
+    Always,
+}
+
+impl Reach {
+    fn answer(self) -> PersonAnswer {
+        match self {
+            Self::Once | Self::AlsoSame => PersonAnswer::Once,
+            Self::UntilQuit => PersonAnswer::UntilQuit,
+            Self::Always => PersonAnswer::Always,
+        }
+    }
 }
 
 /// How a question ended.
@@ -46,6 +75,8 @@ pub enum ApprovalAnswer {
 pub enum Verdict {
     /// With the values that belong to the yes, where there are any.
     Approved(Option<Map<String, Value>>),
+    /// A call may go, and how the person said so.
+    Allowed(PersonAnswer),
     Denied,
     Cancelled,
     /// Nobody answered in time.
@@ -55,7 +86,7 @@ pub enum Verdict {
 impl Verdict {
     fn state(&self) -> ApprovalState {
         match self {
-            Self::Approved(_) => ApprovalState::Approved,
+            Self::Approved(_) | Self::Allowed(_) => ApprovalState::Approved,
             Self::Denied | Self::Cancelled => ApprovalState::Denied,
             Self::Expired => ApprovalState::Expired,
         }
@@ -81,6 +112,8 @@ impl From<Unanswerable> for NotTaken {
 pub enum NotAsked {
     #[error(transparent)]
     Full(#[from] Full),
+    #[error("the caller may not ask at present")]
+    Muted(Mute),
     /// Ids have to be unguessable.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
@@ -92,9 +125,19 @@ pub struct Asking {
     /// The connector that it is about, and its name for people.
     pub server: ConnectorId,
     pub server_name: String,
-    /// The label of the caller whose call it belongs to; the owner's where that is not certain.
-    pub caller: String,
+    /// Whose call it belongs to; the owner's where that is not certain.
+    pub asker: Asker,
     pub question: Question,
+    /// Of a call: what exactly is asked about.
+    pub matter: Option<Matter>,
+}
+
+/// A question about a call that waits.
+#[derive(Debug, Clone)]
+pub struct OpenCall {
+    pub asker: Asker,
+    pub matter: Matter,
+    pub question: Box<CallQuestion>,
 }
 
 struct Waiter {
@@ -106,6 +149,7 @@ struct Waiter {
 /// All questions of a bridge.
 pub struct Approvals {
     queue: Mutex<Queue<Waiter>>,
+    manners: Mutex<Manners>,
     events: Arc<EventLog>,
     activity: Recorder,
     /// Told whenever a snapshot has something new to show.
@@ -117,6 +161,7 @@ impl Approvals {
     pub fn new(events: Arc<EventLog>, activity: Recorder) -> Self {
         Self {
             queue: Mutex::default(),
+            manners: Mutex::default(),
             events,
             activity,
             changed: Notify::new(),
@@ -129,11 +174,17 @@ impl Approvals {
     /// [`NotAsked`]
     pub fn ask(self: &Arc<Self>, asking: Asking) -> Result<Waiting, NotAsked> {
         let id = draw_id().map_err(NotAsked::Random)?;
+        if asking.matter.is_some()
+            && let Some(mute) = self.manners().muted(&asking.asker, Instant::now())
+        {
+            return Err(NotAsked::Muted(mute));
+        }
         let Asking {
             server,
             server_name,
-            caller,
+            asker,
             question,
+            matter,
         } = asking;
         let (sender, verdict) = oneshot::channel();
         let moved = Arc::new(Notify::new());
@@ -152,7 +203,8 @@ impl Approvals {
             moved: moved.clone(),
         };
         let mut queue = self.lock();
-        queue.ask(view, caller.clone(), waiter, Instant::now())?;
+        let caller = asker.label.clone();
+        queue.ask(view, asker, matter, waiter, Instant::now())?;
         self.events.publish(Event::ApprovalRequested {
             approval: id.clone(),
             server,
@@ -170,18 +222,33 @@ impl Approvals {
 
     /// Those that wait, the oldest first; for one caller only its own.
     pub fn waiting(&self, of: Option<&str>) -> Vec<ApprovalView> {
-        let queue = self.lock();
-        let items = queue
-            .waiting()
-            .filter(|item| of.is_none_or(|caller| item.caller == caller));
-        items.map(|item| item.view.clone()).collect()
+        self.lock().views(of)
     }
 
     /// One that waits, or one of the newest that did; for one caller only its own.
     pub fn find(&self, id: &str, of: Option<&str>) -> Option<ApprovalView> {
         let queue = self.lock();
-        let (view, caller) = queue.find(id)?;
-        of.is_none_or(|of| of == caller).then(|| view.clone())
+        let (view, asker) = queue.find(id)?;
+        of.is_none_or(|label| asker.label == label).then(|| view.clone())
+    }
+
+    /// A question about a call that waits, with what a rule for it needs.
+    ///
+    /// # Errors
+    /// [`Unanswerable`]; unknown, too, for a question about something else.
+    pub fn open_call(&self, id: &str) -> Result<OpenCall, Unanswerable> {
+        let queue = self.lock();
+        let item = queue.open(id)?;
+        match (&item.view.question, &item.matter) {
+            (Question::Call { call }, Some(matter)) => Ok(OpenCall {
+                asker: item.asker.clone(),
+                matter: matter.clone(),
+                question: call.clone(),
+            }),
+            (Question::Call { .. } | Question::Manage { .. } | Question::Elicitation { .. }, _) => {
+                Err(Unanswerable::Unknown)
+            }
+        }
     }
 
     /// Takes the person's answer.
@@ -190,27 +257,103 @@ impl Approvals {
     /// [`NotTaken`]
     pub fn answer(&self, id: &str, answer: ApprovalAnswer) -> Result<ApprovalView, NotTaken> {
         let mut queue = self.lock();
-        let verdict = match answer {
-            ApprovalAnswer::Approve(content) => {
-                let content = match &queue.open(id)?.view.question {
-                    Question::Elicitation { asks } => elicitation::approved(asks, content),
-                    Question::Call { .. } | Question::Manage { .. } if content.is_some() => {
-                        Err(elicitation::Wrong::no_form())
-                    }
-                    Question::Call { .. } | Question::Manage { .. } => Ok(None),
-                };
-                Verdict::Approved(content.map_err(NotTaken::Wrong)?)
-            }
-            ApprovalAnswer::Deny => Verdict::Denied,
-            ApprovalAnswer::Cancel => Verdict::Cancelled,
+        let (verdict, also_same) = match answer {
+            ApprovalAnswer::Approve(content) => match &queue.open(id)?.view.question {
+                Question::Elicitation { asks } => {
+                    let content = elicitation::approved(asks, content).map_err(NotTaken::Wrong)?;
+                    (Verdict::Approved(content), false)
+                }
+                Question::Call { .. } | Question::Manage { .. } if content.is_some() => {
+                    return Err(NotTaken::Wrong(elicitation::Wrong::no_form()));
+                }
+                Question::Call { .. } => (Verdict::Allowed(PersonAnswer::Once), false),
+                Question::Manage { .. } => (Verdict::Approved(None), false),
+            },
+            ApprovalAnswer::Allow(reach) => match &queue.open(id)?.view.question {
+                Question::Call { .. } => (Verdict::Allowed(reach.answer()), reach == Reach::AlsoSame),
+                Question::Elicitation { .. } | Question::Manage { .. } => {
+                    return Err(NotTaken::Wrong(elicitation::Wrong::no_call()));
+                }
+            },
+            ApprovalAnswer::Deny => (Verdict::Denied, false),
+            ApprovalAnswer::Cancel => (Verdict::Cancelled, false),
         };
-        let outcome = match &verdict {
-            Verdict::Approved(_) => Outcome::Ok,
-            Verdict::Denied => Outcome::Denied(Code::Denied.name()),
-            Verdict::Cancelled => Outcome::Cancelled,
-            Verdict::Expired => Outcome::Denied(Code::ApprovalTimeout.name()),
+        let same: Vec<String> = match also_same {
+            true => queue.same_as(queue.open(id)?).map(str::to_owned).collect(),
+            false => Vec::new(),
         };
-        Ok(self.settle(&mut queue, id, verdict, outcome)?)
+        let view = self.settle(&mut queue, id, verdict.clone())?;
+        for other in same {
+            // They wait for as long as the queue is held.
+            let _ = self.settle(&mut queue, &other, verdict.clone());
+        }
+        drop(queue);
+        self.back();
+        Ok(view)
+    }
+
+    /// Takes back all that a caller asks: it is not let in any more.
+    pub fn withdraw(&self, caller: &str) {
+        for view in self.waiting(Some(caller)) {
+            self.end(&view.id, Verdict::Denied, Outcome::Cancelled);
+        }
+    }
+
+    /// The person is there: whoever was muted for want of an answer may ask again.
+    pub fn back(&self) {
+        if self.manners().back() {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Whoever asked this may not ask for an hour; all that it asks is denied.
+    ///
+    /// # Errors
+    /// [`Unanswerable`]
+    pub fn stop_asking(&self, id: &str) -> Result<(), Unanswerable> {
+        let OpenCall { asker, question, .. } = self.open_call(id)?;
+        let muted = draw_id().unwrap_or_else(|_| id.to_owned());
+        self.manners()
+            .stop(&muted, &asker, &question.who, Instant::now(), unix_ms());
+        let mut queue = self.lock();
+        for id in queue.ids_of(&asker) {
+            // They wait for as long as the queue is held.
+            let _ = self.settle(&mut queue, &id, Verdict::Denied);
+        }
+        drop(queue);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Lets a muted caller ask again; false where none of this id is muted.
+    pub fn let_ask(&self, id: &str) -> bool {
+        let done = self.manners().let_ask(id);
+        self.changed.notify_one();
+        done
+    }
+
+    /// The same call of the same caller goes once without asking; false where no question of this id was missed.
+    pub fn allow_next_time(&self, id: &str) -> bool {
+        let done = self.manners().allow_next_time(id, Instant::now());
+        self.changed.notify_one();
+        done
+    }
+
+    /// Takes the leave that the person gave this very call, where they did.
+    pub fn take_leave(&self, asker: &Asker, matter: &Matter) -> bool {
+        self.manners().take_leave(asker, matter, Instant::now())
+    }
+
+    /// Questions that nobody answered, the newest first, and callers that may not ask at present.
+    pub fn left(&self) -> (Vec<ApprovalView>, Vec<MutedView>) {
+        let mut manners = self.manners();
+        (manners.list_missed(), manners.list_muted(Instant::now()))
+    }
+
+    /// Comes when somebody who was told to stop may ask again.
+    pub async fn next_end(&self) {
+        let end = self.manners().next_end();
+        sleep_until(end).await;
     }
 
     /// Gives the person ten minutes in all.
@@ -228,7 +371,12 @@ impl Approvals {
         Ok(view)
     }
 
-    fn settle(
+    fn settle(&self, queue: &mut Queue<Waiter>, id: &str, verdict: Verdict) -> Result<ApprovalView, Unanswerable> {
+        let outcome = outcome(&verdict);
+        self.settle_as(queue, id, verdict, outcome)
+    }
+
+    fn settle_as(
         &self,
         queue: &mut Queue<Waiter>,
         id: &str,
@@ -236,13 +384,18 @@ impl Approvals {
         outcome: Outcome,
     ) -> Result<ApprovalView, Unanswerable> {
         let item = queue.settle(id, verdict.state())?;
-        self.activity.record(entry(&item.view, &item.caller, outcome));
+        self.activity
+            .record(entry(&item.view, &item.asker.label, &verdict, outcome));
+        let unanswered = verdict == Verdict::Expired && outcome != Outcome::Cancelled;
+        if let (true, Question::Call { call }, Some(matter)) = (unanswered, &item.view.question, item.matter) {
+            self.manners().missed(item.view.clone(), &call.who, &item.asker, matter);
+        }
         // Whoever asked may have gone at this very moment.
         let _ = item.waiter.verdict.send(verdict);
         self.events.publish(Event::ApprovalResolved {
             approval: item.view.id.clone(),
             server: item.view.server.clone(),
-            caller: item.caller,
+            caller: item.asker.label,
             state: item.view.state,
         });
         self.changed.notify_one();
@@ -252,7 +405,11 @@ impl Approvals {
     fn end(&self, id: &str, verdict: Verdict, outcome: Outcome) {
         let mut queue = self.lock();
         // Where an answer came first, that one holds.
-        let _ = self.settle(&mut queue, id, verdict, outcome);
+        let _ = self.settle_as(&mut queue, id, verdict, outcome);
+    }
+
+    fn manners(&self) -> MutexGuard<'_, Manners> {
+        self.manners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue<Waiter>> {
@@ -297,8 +454,17 @@ impl Drop for Waiting {
     }
 }
 
+fn outcome(verdict: &Verdict) -> Outcome {
+    match verdict {
+        Verdict::Approved(_) | Verdict::Allowed(_) => Outcome::Ok,
+        Verdict::Denied => Outcome::Denied(Code::Denied.name()),
+        Verdict::Cancelled => Outcome::Cancelled,
+        Verdict::Expired => Outcome::Denied(Code::ApprovalTimeout.name()),
+    }
+}
+
 /// What became of a question.
-fn entry(view: &ApprovalView, caller: &str, outcome: Outcome) -> Entry {
+fn entry(view: &ApprovalView, caller: &str, verdict: &Verdict, outcome: Outcome) -> Entry {
     let asks = match &view.question {
         Question::Elicitation {
             asks: Elicitation::Form { .. },
@@ -322,10 +488,11 @@ fn entry(view: &ApprovalView, caller: &str, outcome: Outcome) -> Entry {
     let mut entry = Entry::new(who, what).ended(outcome);
     entry.duration_ms = Some(entry.at.saturating_sub(view.asked_at));
     entry.allowed_by = AllowedBy::Person {
-        answer: match outcome {
-            Outcome::Ok => PersonAnswer::Once,
-            Outcome::Denied(code) if code == Code::Denied.name() => PersonAnswer::Denied,
-            Outcome::Denied(_) | Outcome::Failed(_) | Outcome::Cancelled => PersonAnswer::Unanswered,
+        answer: match verdict {
+            Verdict::Approved(_) => PersonAnswer::Once,
+            Verdict::Allowed(answer) => *answer,
+            Verdict::Denied => PersonAnswer::Denied,
+            Verdict::Cancelled | Verdict::Expired => PersonAnswer::Unanswered,
         },
     };
     entry

@@ -5,17 +5,23 @@
 //! their connector, so that nobody waits for anybody else.
 
 mod activity;
+mod answers;
 mod approvals;
 mod ask;
 mod calls;
 mod clients;
+mod decide;
 mod offers;
 mod owner;
 mod pauses;
+mod permit;
 mod person_file;
+mod pins;
 mod publish;
+mod question;
 mod results;
 mod reviews;
+mod rules;
 mod secrets;
 mod sign_in;
 mod start;
@@ -39,18 +45,20 @@ use tokio::{
 };
 
 pub use self::activity::{LARGEST_ACTIVITY_PAGE, MOST_ACTIVITY_DAYS};
+pub use self::answers::CallReply;
 pub use self::clients::{ClientChange, PairingBegun, Terms, TrustChange};
+pub(crate) use self::decide::PROPOSAL;
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
+pub use self::rules::AutoApproved;
 pub use self::sign_in::SignInAsk;
 pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
 pub use self::versions::PackageVersions;
 pub use self::wishes::Pending;
-use self::{owner::Command, person_file::Edit, publish::Row};
+use self::{decide::Rules, owner::Command, person_file::Edit, pins::Looked, publish::Row};
 pub use crate::{approval::ApprovalAnswer, caller::Caller};
 use crate::{
     approval::Approvals,
     clients::Callers,
-    config::AutoApprove,
     connector::{
         Door, World,
         log::{Cursor, Page},
@@ -61,6 +69,8 @@ use crate::{
     snapshot::{ApiView, CallAnswer, ConnectorDetail, ConnectorView, LogPage, Snapshot},
     store::ResultStore,
     tools::ToolList,
+    traffic::Place,
+    trust::decision::View,
     wishes::Wishes,
 };
 
@@ -72,6 +82,8 @@ pub struct CallRequest {
     pub input: Map<String, Value>,
     /// At most one hour.
     pub timeout: Option<Duration>,
+    /// Its place among the calls, given up while the person is asked.
+    pub turn: Option<Arc<Place>>,
 }
 
 /// A piece of a large result.
@@ -100,12 +112,19 @@ pub(crate) struct Published {
     snapshot: Arc<Snapshot>,
     tools: Arc<ToolList>,
     rows: Vec<Row>,
+    /// How what each connector lists stands.
+    looked: HashMap<ConnectorId, Arc<Looked>>,
     doors: HashMap<ConnectorId, Door>,
+    /// What calls are decided on.
+    view: Arc<View>,
+    rules: Arc<Rules>,
 }
 
 struct Inner {
     published: ArcSwap<Published>,
     snapshots: watch::Sender<Arc<Snapshot>>,
+    /// The published view, for calls that wait for the person.
+    views: watch::Sender<Arc<View>>,
     events: Arc<EventLog>,
     commands: mpsc::Sender<Command>,
     api: watch::Sender<ApiView>,
@@ -155,11 +174,12 @@ impl BridgeHandle {
         &self.inner.api
     }
 
-    /// Runs a tool. Dropping the future cancels the call at its upstream.
+    /// Runs a tool, once a rule or the person lets it. Dropping the future cancels the call at its upstream, and withdraws
+    /// its question.
     ///
     /// # Errors
-    /// `unknown_tool`, `disabled`, `unavailable`, `needs_secret`, `needs_sign_in`, `keychain_unavailable`, `denied` where it
-    /// needs a page that the person did not open, `upstream_error`, `result_too_large`, `upstream_timeout`.
+    /// `unknown_tool`, `disabled`, `needs_review`, `tool_changed`, `unavailable`, `needs_secret`, `needs_sign_in`,
+    /// `keychain_unavailable`, `denied`, also where it needs a page that the person did not open, `approval_timeout`, `rate_limited` where too many questions wait, `upstream_error`, `result_too_large`, `upstream_timeout`.
     pub async fn call(&self, caller: Caller, request: CallRequest) -> Result<CallAnswer, ApiError> {
         calls::run(&self.inner, caller, request).await
     }
@@ -193,7 +213,7 @@ impl BridgeHandle {
                     (Caller::Owner, Some(live)) => self.secrets_of(&live.entry).await,
                     (Caller::Owner, None) | (Caller::WalkIn(_) | Caller::Client { .. }, _) => Vec::new(),
                 };
-                Ok(publish::detail(row, view.clone(), &published.tools, secrets))
+                Ok(publish::detail(row, view.clone(), &published, secrets))
             }
             _ => Err(unknown_server(&id)),
         }
@@ -231,14 +251,6 @@ impl BridgeHandle {
     /// `unknown_server`, `bad_request` when a pattern of the file hides it, `not_saved`.
     pub async fn set_tool_enabled(&self, id: ConnectorId, tool: ToolName, enabled: bool) -> Result<(), ApiError> {
         self.edit(Edit::ToolEnabled(id, tool, enabled)).await
-    }
-
-    /// Sets `autoApprove`, in the file.
-    ///
-    /// # Errors
-    /// `unknown_server`, `bad_request`, `not_saved`.
-    pub async fn set_auto_approve(&self, id: ConnectorId, value: AutoApprove) -> Result<(), ApiError> {
-        self.edit(Edit::AutoApprove(id, value)).await
     }
 
     /// Stops the connector and removes its entry, snapshots, log, token, secrets and sign-in; where the keychain cannot be

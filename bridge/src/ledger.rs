@@ -10,7 +10,10 @@ mod opening;
 
 use std::{
     path::PathBuf,
-    sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{
+        Arc, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -101,6 +104,8 @@ pub struct Ledger {
     held: RwLock<Held>,
     /// Who has it writes. Held while the ledger is being opened.
     writer: Arc<Mutex<Writer>>,
+    /// Grows with every change of the rows that was written.
+    writes: AtomicU64,
     counter: Counter,
 }
 
@@ -143,6 +148,7 @@ impl Ledger {
             tray: watch::channel(None).0,
             held: RwLock::default(),
             writer: Arc::default(),
+            writes: AtomicU64::new(0),
         });
         opening::begin(&ledger);
         ledger
@@ -182,9 +188,17 @@ impl Ledger {
         let ledger = self.clone();
         let written = tokio::spawn(async move {
             let mut writer = ledger.writer.clone().lock_owned().await;
-            ledger.write_as(&mut writer, changes).await
+            let written = ledger.write_as(&mut writer, changes).await;
+            ledger.writes.fetch_add(1, Ordering::Release);
+            written
         });
         written.await.unwrap_or_else(|error| Err(not_saved(&error)))
+    }
+
+    /// Grows whenever rows may have been changed by [`Ledger::write`]. Where neither this nor the standing changed, the rows
+    /// are the same.
+    pub fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Acquire)
     }
 
     /// The person chose to decide for this run only, where the key cannot be had.

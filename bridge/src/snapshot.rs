@@ -5,6 +5,7 @@
 mod activity;
 mod approval;
 mod review;
+mod rule;
 mod sign_in;
 mod trust;
 
@@ -24,6 +25,7 @@ pub use self::{
         EntryOrigin, FindingView, Given, LaunchReview, LaunchShown, LaunchWhy, Reviews, RuleProposal, StandsOut,
         TextReview, ToolReview, ToolState, ToolText, ToolsReview,
     },
+    rule::{RuleSleep, RuleView},
     sign_in::{KeptIn, KeychainState, KeychainView, RedirectKind, SignInOutcome, SignInStage, SignInView},
     trust::{
         ApiMode, AskerView, ClientView, MutedView, PairingRequest, PairingView, PausedView, ProgramView, TrustStanding,
@@ -304,6 +306,10 @@ pub struct ConnectorDetail {
     pub tools: Vec<ToolView>,
     /// Tools of the upstream's list that cannot be offered, each with why.
     pub rejected: Vec<RejectedTool>,
+    /// What its server tells assistants about itself, as it was approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub instructions: Option<String>,
     /// The entry as JSON text, as written in the file (owner only).
     pub entry: String,
     /// The token and the secrets that the entry names, in this order (owner only).
@@ -354,6 +360,10 @@ pub struct ToolView {
     pub state: ToolState,
     /// What the scan found in it.
     pub findings: Vec<FindingView>,
+    /// Why callers do not see it, in a sentence; absent where they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub hidden: Option<String>,
     /// True when `autoApprove` covers it.
     pub auto_approved: bool,
 }

@@ -60,7 +60,7 @@ pub enum Source {
 }
 
 impl Source {
-    fn of_program(program: Option<&Program>) -> Self {
+    pub(crate) fn of_program(program: Option<&Program>) -> Self {
         match program {
             Some(program) => program.key().map_or(Self::Process(program.pid), Self::Program),
             None => Self::Unknown,

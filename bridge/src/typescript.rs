@@ -67,6 +67,8 @@ pub(crate) fn declarations() -> String {
         snapshot::TrustView,
         snapshot::TrustStanding,
         snapshot::ApiMode,
+        snapshot::RuleView,
+        snapshot::RuleSleep,
         snapshot::WalkInPolicy,
         snapshot::PairingView,
         snapshot::PairingRequest,

@@ -189,6 +189,7 @@ Examples:
   neuron-connectd approve 3f2a…
   neuron-connectd approve launch-1b… launch-9c…
   neuron-connectd approve --all
+  neuron-connectd approve tools:mail:5e… --tool send
 
 KEY=VALUE is typed by the form, and what is not given is what the form proposes.
 A page is opened by you, never by Neuron Connect; approve it when you are done.")]
@@ -361,6 +362,12 @@ pub(crate) struct ApproveArgs {
     /// Every launch that waits
     #[arg(long, conflicts_with = "id")]
     pub(crate) all: bool,
+    /// Just this tool of those that wait, also where something stands out about it; may be given again
+    #[arg(long = "tool", value_name = "NAME", requires = "id")]
+    pub(crate) tools: Vec<String>,
+    /// Just what the server tells assistants about itself
+    #[arg(long, requires = "id")]
+    pub(crate) instructions: bool,
     /// KEY=VALUE…, KEY:=JSON…, one JSON object, or - to read one from standard input
     #[arg(value_name = "VALUE")]
     pub(crate) values: Vec<String>,

@@ -78,6 +78,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         RunEvent::ExitRequested { code: None, api, .. } => api.prevent_exit(),
         RunEvent::WindowEvent { event, .. } => match event {
             WindowEvent::CloseRequested { .. } => app.state::<Window>().closing(),
+            WindowEvent::Focused(true) => app.state::<Shell>().bridge.back(),
             WindowEvent::Destroyed => {
                 app.state::<Waits>().stop_all();
                 app.state::<Window>().closed();

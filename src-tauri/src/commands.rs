@@ -4,8 +4,10 @@ mod activity;
 mod approvals;
 mod callers;
 mod reviews;
+mod rules;
 mod secrets;
 mod sign_in;
+mod tools;
 
 use std::{
     collections::HashMap,
@@ -73,10 +75,9 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         approvals::answer_approval,
         approvals::extend_approval,
         approvals::open_approval_url,
-        activity::activity,
-        activity::activity_days,
-        activity::export_activity,
-        activity::watch_activity,
+        tools::approve_tools,
+        tools::keep_tool_blocked,
+        tools::approve_instructions,
         reviews::approve_launches,
         reviews::keep_blocked,
         reviews::versions_of,
@@ -93,6 +94,21 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         callers::set_walk_in,
         callers::pause_all,
         callers::resume,
+        activity::activity,
+        activity::activity_days,
+        activity::export_activity,
+        activity::watch_activity,
+        rules::answer_call,
+        rules::draft_rule,
+        rules::always_allow,
+        rules::stop_asking,
+        rules::let_ask,
+        rules::allow_next_time,
+        rules::answer_proposal,
+        rules::rules,
+        rules::save_rule,
+        rules::withdraw_rule,
+        rules::choose,
         settings,
         set_theme,
     ]
@@ -207,6 +223,7 @@ async fn try_tool(
             name,
             input,
             timeout: None,
+            turn: None,
         },
     );
     tokio::select! {

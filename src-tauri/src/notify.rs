@@ -1,13 +1,16 @@
 //! Notifications of the desktop: for what ends or begins while nobody looks at the window. Which there are, and what they
 //! say, is decided in the bridge; nothing can be answered in one.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use neuron_bridge::tray::Told;
+use neuron_bridge::{event::Event, tray::Told};
 use tauri::{AppHandle, Manager};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::{app::Shell, desktop};
+
+/// What a question is about is known by then.
+const SHOWN_WITHIN: Duration = Duration::from_secs(1);
 
 /// Tells of what happens from now on, for the life of the program.
 pub(crate) fn tell(app: &AppHandle) {
@@ -24,6 +27,12 @@ pub(crate) fn tell(app: &AppHandle) {
                 Err(RecvError::Lagged(_)) => continue,
                 Err(RecvError::Closed) => return,
             };
+            if let Event::ApprovalRequested { approval, .. } = &event {
+                let mut snapshots = bridge.watch();
+                let shown = snapshots.wait_for(|now| now.approvals.iter().any(|view| view.id == *approval));
+                // One that ended at once is told of without more.
+                let _ = tokio::time::timeout(SHOWN_WITHIN, shown).await;
+            }
             let Some(banner) = told.banner(&event, &bridge.snapshot(), Instant::now()) else {
                 continue;
             };

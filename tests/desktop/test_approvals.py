@@ -110,7 +110,7 @@ class Questions(unittest.TestCase):
         self.call_form()
         window.sees("Postgres asks you something")
         tray.line("Pending approvals").click()
-        window.sees("What waits for your answer is here.")
+        window.sees("Nothing happens before you answer.")
         self.awake(window, "Decline").click()
         window.sees("Nothing waits for you.")
 

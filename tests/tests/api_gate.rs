@@ -13,7 +13,7 @@ use neuron_tests::{
 use serde_json::json;
 
 /// Every route there is, and paths that lead nowhere.
-const PATHS: [(&str, &str); 28] = [
+const PATHS: [(&str, &str); 29] = [
     ("GET", "/healthz"),
     ("GET", "/mcp/tools"),
     ("POST", "/mcp/call"),

@@ -96,8 +96,8 @@ fn two_tools_that_fold_to_one_name_can_both_be_called_whoever_came_first_and_aft
             "round {round}"
         );
         assert_eq!(
-            bridge.call_text("mcp__fold__a_b_089ca587", &json!({})),
-            "a b {}",
+            bridge.call_text("mcp__fold__a_b_066d5907", &json!({})),
+            "a.b {}",
             "round {round}"
         );
         bridge.call("mcp__fold__a_b", &json!({})).refused(404, "unknown_tool");

@@ -81,11 +81,13 @@ fn a_list_is_kept_as_it_was_received() {
         Home::new(),
         [("odd", Fake::new("ok").option("list", "unknown-members").entry())],
     );
-    bridge.wait_for_tool("mcp__odd__odd");
-    let listed = bridge.get("/mcp/tools").text();
+    let held = eventually("it is known, and held: its numbers cannot be compared", SOON, || {
+        let waiting = bridge.owner_get("/mcp/approvals").text();
+        waiting.contains("\"held\"").then_some(waiting)
+    });
     assert!(
-        listed.contains("1.10") && listed.contains("12345678901234567890123"),
-        "{listed}"
+        held.contains("1.10") && held.contains("12345678901234567890123"),
+        "{held}"
     );
     let home = bridge.terminate();
     let script = "import sqlite3, sys\n\
@@ -110,7 +112,7 @@ fn a_list_is_kept_as_it_was_received() {
 }
 
 #[test]
-fn a_torn_database_loses_lists_and_nothing_else() {
+fn a_torn_database_loses_lists_and_decisions_and_nothing_else() {
     let bridge = Daemon::serving(Home::new(), [("fake", Fake::new("ok").entry())]);
     bridge.wait_for_tool("mcp__fake__echo");
     let home = bridge.terminate();
@@ -124,6 +126,12 @@ fn a_torn_database_loses_lists_and_nothing_else() {
         let _ = std::fs::remove_file(database.with_file_name(beside));
     }
     let bridge = Daemon::start_in(home, Setup::default());
+    // What the person had decided was in it too.
+    let id = eventually("its tools wait", SOON, || {
+        let waiting = bridge.owner_get("/mcp/approvals").ok();
+        Some(waiting["approvals"][0]["id"].as_str()?.to_owned())
+    });
+    assert!(command_in(&bridge.home, &["approve", &id]).status.success());
     bridge.wait_for_tool("mcp__fake__echo");
     let bridge = bridge.restart();
     assert!(

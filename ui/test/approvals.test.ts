@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { wakeMs, withDefaults } from "../src/lib/question";
 import { calls, publish } from "./rpc-fixture";
 import { button, focused, frame, go, open, query, settle, text, write } from "./window";
-import { ordinary, page, question, world } from "./worlds";
+import { asking, form, ordinary, page, question, world } from "./worlds";
 
 const hostile = '<img src=x onerror="document.title=1">\u202e';
 
@@ -71,9 +71,7 @@ test("Enter in a field answers nothing, and no button is the default one", async
 });
 
 test("what is missing is told and nothing is sent", async () => {
-  const asked = question("q1");
-  if (asked.question.asks.mode === "form") asked.question.asks.defaults = {};
-  await open(waiting(asked));
+  await open(waiting(asking("q1", { ...form, defaults: {} })));
   await settle(wakeMs);
   button("Send").click();
   await settle();
@@ -101,9 +99,8 @@ test("a page is opened by a click alone, and only then can it be done", async ()
 });
 
 test("an upstream's words are text, and what they hide is shown", async () => {
-  const asked = question("q1", { server_name: hostile });
-  asked.question.asks = {
-    mode: "form",
+  const asks = {
+    mode: "form" as const,
     message: hostile,
     schema: {
       type: "object",
@@ -111,7 +108,7 @@ test("an upstream's words are text, and what they hide is shown", async () => {
     },
     defaults: {},
   };
-  await open(waiting(asked), "#/approvals");
+  await open(waiting(asking("q1", asks, { server_name: hostile })), "#/approvals");
   expect(text()).toContain("onerror");
   expect(text()).not.toContain("\u202e");
   expect(text()).toContain("⟨U+202E⟩");
@@ -163,9 +160,8 @@ test.each(["", "#/approvals"])("a key pressed once more at “%s” never answer
 });
 
 test("a question without fields is answered with yes or no", async () => {
-  const asked = question("q1");
-  asked.question.asks = { mode: "form", message: "Go on?", schema: { type: "object", properties: {} }, defaults: {} };
-  await open(waiting(asked));
+  const schema = { type: "object", properties: {} };
+  await open(waiting(asking("q1", { mode: "form", message: "Go on?", schema, defaults: {} })));
   await settle(wakeMs);
   expect(text()).not.toContain("Never write a password");
   button("No");

@@ -1,4 +1,7 @@
-/** Mounts the window over a fixture, chosen by `?world=` and `?theme=`, for looking at it in a browser. */
+/**
+ * Mounts the window over a fixture, chosen by `?world=` and `?theme=`, for looking at it in a browser. `?press=` names a
+ * button to press once it is awake.
+ */
 import "./freeze";
 import "../src/tokens.css";
 import "../src/base.css";
@@ -7,13 +10,17 @@ import { mount } from "svelte";
 import App from "../src/App.svelte";
 import type { ConnectorView, KeychainState, SignInStage, SignInView } from "../src/lib/bridge";
 import type { Theme } from "../src/lib/rpc";
+import { trustWorlds } from "./preview-trust";
+import { wakeMs } from "../src/lib/question";
 import { setWorld, type World } from "./rpc-fixture";
 import {
   answer,
+  asking,
   connector,
   entry,
   everyStatus,
   fileTools,
+  form,
   now,
   ordinary,
   page,
@@ -30,7 +37,7 @@ const dot =
 const long = "averyveryveryveryverylongnamewithoutanybreakthatgoesonandonandonandonandonandon";
 
 const common: Partial<World> = {
-  tools: { files: fileTools, filesystem: [tool("filesystem", "list_allowed_directories", { type: "object" })] },
+  tools: { files: fileTools, filesystem: fileTools },
   entries: {
     files:
       '{\n  // the one folder\n  "transport": "stdio",\n  "command": "neuron-connectd",\n  "args": ["files", "~/neuron-connectd-sandbox"],\n}',
@@ -185,9 +192,8 @@ const signIns: Record<string, () => World> = {
   },
   "question-long"() {
     const made = world(ordinary, common);
-    const asked = question("q1", { server_name: long });
-    asked.question.asks.message = `${long} \u202e<b>bold</b> ${long}\n`.repeat(12);
-    made.snapshot.approvals = [asked];
+    const message = `${long} \u202e<b>bold</b> ${long}\n`.repeat(12);
+    made.snapshot.approvals = [asking("q1", { ...form, message }, { server_name: long })];
     return made;
   },
 };
@@ -269,6 +275,7 @@ function busy(): World {
 const worlds: Record<string, () => World> = {
   ...signIns,
   busy,
+  ...trustWorlds(common, long),
   ordinary: () => world(ordinary, common),
   empty: () => world([], common),
   states: () =>
@@ -375,3 +382,10 @@ setWorld({
 if (asked.has("rtl")) document.documentElement.dir = "rtl";
 const target = document.getElementById("app");
 if (target) mount(App, { target });
+
+const press = asked.get("press");
+if (press !== null) {
+  setTimeout(() => {
+    [...document.querySelectorAll("button")].find((one) => one.textContent?.trim() === press)?.click();
+  }, 2 * wakeMs);
+}

@@ -3,16 +3,23 @@ import type {
   ActivityDay,
   ActivityEntry,
   ApiError,
+  ApprovalView,
+  AskerView,
   CallAnswer,
+  ClientView,
   ConnectorDetail,
   ConnectorView,
   Paste,
+  Reviews,
+  RuleDraft,
   SecretView,
   SignInView,
   Snapshot,
   ToolView,
+  TrustView,
 } from "../src/lib/bridge";
-import type { Opening, PastedSignIn, Rpc, SignInAsk, Theme } from "../src/lib/rpc";
+import type { Opening, PackageVersions, PastedSignIn, Rpc, SignInAsk, Theme } from "../src/lib/rpc";
+import type { RuleView } from "../src/lib/rule";
 
 export type World = {
   snapshot: Snapshot;
@@ -31,6 +38,12 @@ export type World = {
   /** How a sign-in stands once it was asked for; null where it is refused. */
   signIn: ((id: string, ask: SignInAsk) => SignInView) | null;
   pasted: PastedSignIn;
+  /** What "Always allow…" begins with. */
+  draft: RuleDraft;
+  rules: RuleView[];
+  clients: ClientView[];
+  askers: AskerView[];
+  versions: PackageVersions;
   /** Refuses every change where set. */
   refusal: ApiError | null;
 };
@@ -86,6 +99,27 @@ function change(id: string, to: (connector: ConnectorView) => ConnectorView): vo
 
 function record(...parts: unknown[]): void {
   calls.push(parts.join(" "));
+}
+
+/** The question is answered. */
+function answered(gone: (approval: ApprovalView) => boolean): void {
+  publish((snapshot) => ({ ...snapshot, approvals: snapshot.approvals.filter((one) => !gone(one)) }));
+}
+
+function changeTrust(to: (trust: TrustView) => TrustView): void {
+  publish((snapshot) => ({ ...snapshot, trust: to(snapshot.trust) }));
+}
+
+function changeReviews(to: (reviews: Reviews) => Reviews): void {
+  publish((snapshot) => ({ ...snapshot, reviews: to(snapshot.reviews) }));
+}
+
+/** The reviews without these tools of a connector. */
+function withoutTools(reviews: Reviews, server: string, isGone: (tool: string) => boolean): Reviews {
+  const tools = reviews.tools
+    .map((one) => (one.server === server ? { ...one, tools: one.tools.filter(({ tool }) => !isGone(tool)) } : one))
+    .filter((one) => one.tools.length > 0 || one.instructions !== null);
+  return { ...reviews, tools };
 }
 
 async function refuse(): Promise<void> {
@@ -262,7 +296,24 @@ export const rpc: Rpc = {
   async answerApproval(id, answer, content) {
     record("answer_approval", id, answer, content);
     await refuse();
-    publish((snapshot) => ({ ...snapshot, approvals: snapshot.approvals.filter((one) => one.id !== id) }));
+    answered((one) => one.id === id);
+  },
+  async answerCall(id, answer, alsoSame) {
+    record("answer_call", id, answer, alsoSame);
+    await refuse();
+    const asked = world.snapshot.approvals.find((one) => one.id === id);
+    const same = JSON.stringify(asked?.question);
+    answered((one) => one.id === id || (alsoSame && JSON.stringify(one.question) === same));
+  },
+  async draftRule(id) {
+    record("draft_rule", id);
+    await refuse();
+    return world.draft;
+  },
+  async alwaysAllow(id, rule) {
+    record("always_allow", id, rule);
+    await refuse();
+    answered((one) => one.id === id);
   },
   async extendApproval(id) {
     record("extend_approval", id);
@@ -270,6 +321,130 @@ export const rpc: Rpc = {
   },
   async openApprovalUrl(id) {
     record("open_approval_url", id);
+    await refuse();
+  },
+  async stopAsking(id) {
+    record("stop_asking", id);
+    await refuse();
+    answered((one) => one.id === id);
+  },
+  async letAsk(caller) {
+    record("let_ask", caller);
+    await refuse();
+    changeTrust((trust) => ({ ...trust, muted: trust.muted.filter((one) => one.id !== caller) }));
+  },
+  async allowNextTime(id) {
+    record("allow_next_time", id);
+    await refuse();
+    publish((snapshot) => ({ ...snapshot, missed: snapshot.missed.filter((one) => one.id !== id) }));
+  },
+  async approveLaunches(ids) {
+    record("approve_launches", ...ids);
+    await refuse();
+    changeReviews((reviews) => ({ ...reviews, launches: reviews.launches.filter(({ id }) => !ids.includes(id)) }));
+  },
+  async keepBlocked(id) {
+    record("keep_blocked", id);
+    await refuse();
+    changeReviews((reviews) => ({ ...reviews, launches: reviews.launches.filter((one) => one.id !== id) }));
+  },
+  async versionsOf(server) {
+    record("versions_of", server);
+    await refuse();
+    return world.versions;
+  },
+  async useVersion(server, version) {
+    record("use_version", server, version);
+    await refuse();
+  },
+  async approveTools(server, versions) {
+    record("approve_tools", server, ...versions.map(({ tool, version }) => `${tool}@${version}`));
+    await refuse();
+    changeReviews((reviews) => withoutTools(reviews, server, (name) => versions.some(({ tool }) => tool === name)));
+  },
+  async keepToolBlocked(server, tool, version) {
+    record("keep_tool_blocked", server, tool, version);
+    await refuse();
+    changeReviews((reviews) => withoutTools(reviews, server, (name) => name === tool));
+  },
+  async approveInstructions(server, version) {
+    record("approve_instructions", server, version);
+    await refuse();
+    changeReviews((reviews) => ({
+      ...reviews,
+      tools: reviews.tools.map((one) => (one.server === server ? { ...one, instructions: null } : one)),
+    }));
+  },
+  async answerProposal(id, answer) {
+    record("answer_proposal", id, answer);
+    await refuse();
+    changeReviews((reviews) => ({ ...reviews, proposals: reviews.proposals.filter((one) => one.id !== id) }));
+  },
+  rules: async () => world.rules,
+  async saveRule(rule) {
+    record("save_rule", rule);
+    await refuse();
+  },
+  async withdrawRule(id) {
+    record("withdraw_rule", id);
+    await refuse();
+    world.rules = world.rules.filter(({ rule }) => rule.id !== id);
+  },
+  clients: async () => world.clients,
+  async changeClient(id, change) {
+    record("change_client", id, change);
+    await refuse();
+    world.clients = world.clients.map((one) => (one.id === id ? { ...one, ...JSON.parse(change) } : one));
+  },
+  async revokeClient(id) {
+    record("revoke_client", id);
+    await refuse();
+    world.clients = world.clients.filter((one) => one.id !== id);
+  },
+  async openPairing() {
+    record("open_pairing");
+    await refuse();
+    changeTrust((trust) => ({ ...trust, pairing: { open_until: Date.now() + 120_000, request: null } }));
+  },
+  async closePairing() {
+    record("close_pairing");
+    await refuse();
+    changeTrust((trust) => ({ ...trust, pairing: null }));
+  },
+  async answerPairing(id, pairing) {
+    record("answer_pairing", id, JSON.stringify(pairing));
+    await refuse();
+    changeTrust((trust) => ({ ...trust, pairing: null }));
+  },
+  askers: async () => world.askers,
+  async setAsker(path, script, on) {
+    record("set_asker", path, script, on);
+    await refuse();
+    world.askers = world.askers.filter((one) => one.path !== path || one.script !== script);
+    if (on) world.askers = [...world.askers, { path, script }];
+  },
+  async setApiMode(mode) {
+    record("set_api_mode", mode);
+    await refuse();
+    changeTrust((trust) => ({ ...trust, api_mode: mode }));
+  },
+  async setWalkIn(policy) {
+    record("set_walk_in", policy);
+    await refuse();
+    changeTrust((trust) => ({ ...trust, walk_in: policy }));
+  },
+  async pauseAll(on) {
+    record("pause_all", on);
+    await refuse();
+    changeTrust((trust) => ({ ...trust, paused: on }));
+  },
+  async resume(server) {
+    record("resume", server);
+    await refuse();
+    change(server, ({ paused: _paused, action: _action, ...connector }) => ({ ...connector, status: "sleeping" }));
+  },
+  async choose(server, choice, tools) {
+    record("choose", server, choice, ...tools);
     await refuse();
   },
   settings: async () => ({ theme: world.theme }),

@@ -27,7 +27,14 @@ test("no two tones share a shape, so that colour is never needed", () => {
 });
 
 test("only what a person must mend counts as needing them", () => {
-  expect(everyStatus.filter(needsPerson)).toEqual(["needs_sign_in", "needs_secret", "error", "invalid"]);
+  expect(everyStatus.filter(needsPerson)).toEqual([
+    "needs_sign_in",
+    "needs_secret",
+    "needs_review",
+    "keychain_unavailable",
+    "error",
+    "invalid",
+  ]);
 });
 
 test("a row has the one button that helps, and none where the switch does", () => {

@@ -4,27 +4,36 @@ use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::snapshot::{ApprovalState, ApprovalView};
+use super::Matter;
+use crate::{
+    snapshot::{ApprovalState, ApprovalView, Question},
+    traffic::Source,
+};
 
 /// A question that nobody answers is a no (DESIGN §7.3).
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(120);
 /// All in all, once the person asked for more time.
 pub const LONGER: Duration = Duration::from_secs(600);
+/// A change that nobody answers is forgotten (DESIGN §7.2).
+pub const CHANGE_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Questions that may wait for one caller, and of one connector.
+/// Questions about calls that may wait for one caller, and of one connector those that it asks itself.
 pub const MOST_OF_ONE: usize = 5;
 /// Questions of one connector that may wait for one caller: none uses up what a caller has.
 pub const MOST_OF_PAIR: usize = 2;
-/// Questions that may wait in all.
+/// Questions about calls, and of connectors, that may wait in all.
 pub const MOST: usize = 20;
+/// Changes that may wait in all.
+pub const MOST_CHANGES: usize = 20;
 /// Outcomes that can still be asked for.
 pub const KEPT: usize = 32;
 
 /// A question with whoever waits for its answer.
 pub(super) struct Item<W> {
     pub view: ApprovalView,
-    /// Whose call it belongs to.
-    pub caller: String,
+    pub asker: Asker,
+    /// Of a call: what exactly is asked about.
+    pub matter: Option<Matter>,
     pub waiter: W,
     asked: Instant,
     deadline: Instant,
@@ -39,6 +48,40 @@ pub enum Full {
     OfOne,
     #[error("{MOST} questions wait already")]
     InAll,
+    #[error("{MOST_CHANGES} changes wait already")]
+    Changes,
+}
+
+/// On whose behalf it is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asker {
+    /// Under which its questions are seen by others than the owner ([`crate::bridge::Caller::label`]).
+    pub label: String,
+    /// Which of those with this label it is, where that is told apart.
+    pub source: Option<Source>,
+}
+
+/// How long a question waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Lifetime {
+    first: Duration,
+    /// In all, once the person asked for more.
+    longest: Duration,
+}
+
+impl Lifetime {
+    fn of(question: &Question) -> Self {
+        match question {
+            Question::Elicitation { .. } | Question::Call { .. } => Self {
+                first: ANSWER_WITHIN,
+                longest: LONGER,
+            },
+            Question::Manage { .. } => Self {
+                first: CHANGE_WITHIN,
+                longest: CHANGE_WITHIN,
+            },
+        }
+    }
 }
 
 /// Why a question cannot be answered.
@@ -52,7 +95,7 @@ pub enum Unanswerable {
 /// What waits, the oldest first, and the newest outcomes.
 pub(super) struct Queue<W> {
     waiting: Vec<Item<W>>,
-    past: VecDeque<(ApprovalView, String)>,
+    past: VecDeque<(ApprovalView, Asker)>,
 }
 
 impl<W> Default for Queue<W> {
@@ -65,40 +108,94 @@ impl<W> Default for Queue<W> {
 }
 
 impl<W> Queue<W> {
-    /// Adds a question of `caller`; the view's `expires_at` is set to when it ends.
-    pub fn ask(&mut self, mut view: ApprovalView, caller: String, waiter: W, now: Instant) -> Result<(), Full> {
-        if self.waiting.len() >= MOST {
-            return Err(Full::InAll);
-        }
-        let count = |is_like: &dyn Fn(&Item<W>) -> bool| self.waiting.iter().filter(|item| is_like(item)).count();
-        let is_callers = |item: &Item<W>| item.caller == caller;
-        let is_servers = |item: &Item<W>| item.view.server == view.server;
-        if count(&|item| is_callers(item) && is_servers(item)) >= MOST_OF_PAIR {
-            return Err(Full::OfPair);
-        }
-        if count(&is_callers).max(count(&is_servers)) >= MOST_OF_ONE {
-            return Err(Full::OfOne);
-        }
-        view.expires_at = view.asked_at + millis(ANSWER_WITHIN);
+    /// Adds a question of `asker`; the view's `expires_at` is set to when it ends.
+    pub fn ask(
+        &mut self,
+        mut view: ApprovalView,
+        asker: Asker,
+        matter: Option<Matter>,
+        waiter: W,
+        now: Instant,
+    ) -> Result<(), Full> {
+        self.has_room(&view, &asker)?;
+        let within = Lifetime::of(&view.question).first;
+        view.expires_at = view.asked_at + millis(within);
         self.waiting.push(Item {
             view,
-            caller,
+            asker,
+            matter,
             waiter,
             asked: now,
-            deadline: now + ANSWER_WITHIN,
+            deadline: now + within,
         });
         Ok(())
     }
 
-    /// Those that wait.
-    pub fn waiting(&self) -> impl Iterator<Item = &Item<W>> {
-        self.waiting.iter()
+    fn has_room(&self, view: &ApprovalView, asker: &Asker) -> Result<(), Full> {
+        let is_change = |item: &&Item<W>| matches!(item.view.question, Question::Manage { .. });
+        let count = |is_like: &dyn Fn(&Item<W>) -> bool| {
+            let calls = self.waiting.iter().filter(|item| !is_change(item));
+            calls.filter(|item| is_like(item)).count()
+        };
+        let is_askers = |item: &Item<W>| item.asker == *asker;
+        let is_servers = |item: &Item<W>| item.view.server == view.server;
+        let is_its_own =
+            |item: &Item<W>| is_servers(item) && matches!(item.view.question, Question::Elicitation { .. });
+        match &view.question {
+            Question::Manage { .. } if self.waiting.iter().filter(is_change).count() >= MOST_CHANGES => {
+                Err(Full::Changes)
+            }
+            Question::Manage { .. } => Ok(()),
+            Question::Call { .. } | Question::Elicitation { .. } if count(&|_| true) >= MOST => Err(Full::InAll),
+            Question::Call { .. } if count(&is_askers) >= MOST_OF_ONE => Err(Full::OfOne),
+            Question::Call { .. } => Ok(()),
+            Question::Elicitation { .. } if count(&|item| is_askers(item) && is_its_own(item)) >= MOST_OF_PAIR => {
+                Err(Full::OfPair)
+            }
+            Question::Elicitation { .. } if count(&is_askers).max(count(&is_its_own)) >= MOST_OF_ONE => {
+                Err(Full::OfOne)
+            }
+            Question::Elicitation { .. } => Ok(()),
+        }
     }
 
-    /// A question that waits, or one whose outcome is kept, with its caller.
-    pub fn find(&self, id: &str) -> Option<(&ApprovalView, &str)> {
-        let waiting = self.waiting.iter().map(|item| (&item.view, item.caller.as_str()));
-        let past = self.past.iter().map(|(view, caller)| (view, caller.as_str()));
+    /// The ids of those that wait and belong to this caller.
+    pub fn ids_of(&self, asker: &Asker) -> Vec<String> {
+        let its = self.waiting.iter().filter(|item| item.asker == *asker);
+        its.map(|item| item.view.id.clone()).collect()
+    }
+
+    /// Those that wait as people see them: each with how many others ask for exactly the same.
+    pub fn views(&self, of: Option<&str>) -> Vec<ApprovalView> {
+        let seen = self
+            .waiting
+            .iter()
+            .filter(|item| of.is_none_or(|label| item.asker.label == label));
+        seen.map(|item| {
+            let mut view = item.view.clone();
+            if let Question::Call { call } = &mut view.question {
+                call.same = u32::try_from(self.same_as(item).count()).unwrap_or(u32::MAX);
+            }
+            view
+        })
+        .collect()
+    }
+
+    /// The ids of the other questions that ask for exactly the same.
+    pub fn same_as<'q>(&'q self, one: &'q Item<W>) -> impl Iterator<Item = &'q str> {
+        let others = self.waiting.iter().filter(move |other| {
+            one.matter.is_some()
+                && other.view.id != one.view.id
+                && other.asker == one.asker
+                && other.matter == one.matter
+        });
+        others.map(|other| other.view.id.as_str())
+    }
+
+    /// A question that waits, or one whose outcome is kept, with whom it was asked for.
+    pub fn find(&self, id: &str) -> Option<(&ApprovalView, &Asker)> {
+        let waiting = self.waiting.iter().map(|item| (&item.view, &item.asker));
+        let past = self.past.iter().map(|(view, asker)| (view, asker));
         waiting.chain(past).find(|(view, _)| view.id == id)
     }
 
@@ -110,13 +207,14 @@ impl<W> Queue<W> {
         }
     }
 
-    /// Gives it [`LONGER`] in all. Asking again changes nothing.
+    /// Gives it the longest that its kind may have, such as [`LONGER`]. Asking again changes nothing.
     pub fn extend(&mut self, id: &str) -> Result<&Item<W>, Unanswerable> {
         match self.waiting.iter().position(|item| item.view.id == id) {
             Some(at) => {
                 let item = &mut self.waiting[at];
-                item.deadline = item.asked + LONGER;
-                item.view.expires_at = item.view.asked_at + millis(LONGER);
+                let longest = Lifetime::of(&item.view.question).longest;
+                item.deadline = item.asked + longest;
+                item.view.expires_at = item.view.asked_at + millis(longest);
                 Ok(item)
             }
             None => Err(self.over(id)),
@@ -138,7 +236,7 @@ impl<W> Queue<W> {
         if self.past.len() == KEPT {
             self.past.pop_front();
         }
-        self.past.push_back((item.view.clone(), item.caller.clone()));
+        self.past.push_back((item.view.clone(), item.asker.clone()));
         Ok(item)
     }
 

@@ -4,10 +4,13 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    queue::{ANSWER_WITHIN, KEPT, LONGER, MOST, MOST_OF_ONE, MOST_OF_PAIR},
+    queue::{ANSWER_WITHIN, KEPT, LONGER, MOST, MOST_CHANGES, MOST_OF_ONE, MOST_OF_PAIR},
     *,
 };
-use crate::activity::Keep;
+use crate::{
+    activity::Keep,
+    snapshot::{ChangeQuestion, WhoKind, WhoView},
+};
 
 fn approvals() -> Arc<Approvals> {
     let activity = Recorder::idle(Keep::default()).0;
@@ -26,10 +29,34 @@ fn asking(server: &str, caller: &str) -> Asking {
     Asking {
         server: ConnectorId::parse(server).unwrap(),
         server_name: server.to_owned(),
-        caller: caller.to_owned(),
+        asker: asker(caller),
         question: Question::Elicitation {
             asks: elicitation::read(&params).unwrap(),
         },
+        matter: None,
+    }
+}
+
+fn asker(label: &str) -> Asker {
+    Asker {
+        label: label.to_owned(),
+        source: None,
+    }
+}
+
+fn change(caller: &str) -> Asking {
+    let who = WhoView {
+        kind: WhoKind::WalkIn,
+        name: String::new(),
+        client: None,
+        program: None,
+    };
+    Asking {
+        question: Question::Manage {
+            who,
+            change: Box::new(ChangeQuestion::Enable),
+        },
+        ..asking("files", caller)
     }
 }
 
@@ -166,6 +193,22 @@ async fn no_connector_uses_up_what_a_caller_may_be_asked() {
     assert!(matches!(more, Some(NotAsked::Full(Full::OfPair))), "{more:?}");
     kept.push(approvals.ask(asking("calm", "one")).unwrap());
     kept.push(approvals.ask(asking("greedy", "another")).unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_waits_for_a_day_beside_the_questions_about_calls() {
+    let approvals = approvals();
+    let mut changes = Vec::new();
+    for _ in 0..MOST_CHANGES {
+        changes.push(approvals.ask(change("one")).unwrap());
+    }
+    let more = approvals.ask(change("another")).err();
+    assert!(matches!(more, Some(NotAsked::Full(Full::Changes))), "{more:?}");
+    let call = approvals.ask(asking("files", "one")).unwrap();
+    drop(call);
+    let begun = Instant::now();
+    assert_eq!(changes[0].verdict().await, Verdict::Expired);
+    assert_eq!(begun.elapsed(), Duration::from_secs(24 * 60 * 60));
 }
 
 #[tokio::test]

@@ -231,6 +231,7 @@ pub(super) struct Recording<'r> {
     entry: Option<Entry>,
     begun: Instant,
     outcome: Outcome,
+    warnings: bool,
     /// Who lets it happen; changed by whoever decides that.
     pub(super) allowed_by: AllowedBy,
 }
@@ -243,7 +244,13 @@ impl<'r> Recording<'r> {
             entry: Some(entry),
             begun: Instant::now(),
             outcome: Outcome::Cancelled,
+            warnings: false,
         }
+    }
+
+    /// Whether something about what came back deserves a look.
+    pub(super) fn warned(&mut self, warnings: bool) {
+        self.warnings = warnings;
     }
 
     pub(super) fn ended(&mut self, outcome: Outcome) {
@@ -256,6 +263,7 @@ impl Drop for Recording<'_> {
         if let Some(mut entry) = self.entry.take() {
             entry.at = unix_ms();
             entry.outcome = self.outcome;
+            entry.warnings = self.warnings;
             entry.allowed_by = self.allowed_by.clone();
             entry.duration_ms = Some(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX));
             self.recorder.record(entry);

@@ -74,7 +74,7 @@ fn only(caller: &Caller) -> Option<&str> {
     }
 }
 
-fn refusal(id: &str, why: Unanswerable) -> ApiError {
+pub(super) fn refusal(id: &str, why: Unanswerable) -> ApiError {
     match why {
         Unanswerable::Unknown => unknown(id),
         Unanswerable::Over(state) => over(state),

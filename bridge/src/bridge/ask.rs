@@ -47,24 +47,29 @@ pub(super) fn time(door: &Door, of_request: Option<Duration>, default: Duration)
         .min(Duration::from_millis(MAX_CALL_MS))
 }
 
-/// Sends with `send` in this session; where that ended before the request reached it, in one more. Gives the JSON text of
-/// the result, without the connector's secrets.
+/// Sends with `send` in this session; where that ended before the request reached it, in one more. Each time `before` has
+/// the last word. Gives the JSON text of the result, without the connector's secrets.
 ///
 /// # Errors
 /// As [`BridgeHandle::call`](super::BridgeHandle::call) for a tool, as
 /// [`BridgeHandle::read_resource`](super::BridgeHandle::read_resource) for others.
-pub(super) async fn send<F>(
+pub(super) async fn send<B, F>(
     door: &Door,
     subject: Subject<'_>,
     session: Arc<Session>,
+    before: impl Fn() -> B,
     send: impl Fn(Arc<Session>) -> F,
 ) -> Result<String, ApiError>
 where
+    B: Future<Output = Result<(), ApiError>>,
     F: Future<Output = Result<String, CallFault>>,
 {
+    before().await?;
     let mut outcome = send(session).await;
     if matches!(outcome, Err(CallFault::NotSent)) {
-        outcome = send(self::session(door).await?).await;
+        let session = self::session(door).await?;
+        before().await?;
+        outcome = send(session).await;
     }
     door.shared.mark_used();
     match outcome {

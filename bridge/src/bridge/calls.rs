@@ -9,7 +9,8 @@ use super::{
     CallRequest, Caller, Inner, Published,
     activity::Recording,
     ask::{self, Subject},
-    results,
+    permit::{Permit, Wanted},
+    pins, results,
 };
 use crate::{
     activity::{Entry, Outcome, WhoRecord},
@@ -17,8 +18,8 @@ use crate::{
     error::{ApiError, Code},
     event::Event,
     ids::{ConnectorId, ExposedName, ToolName},
-    snapshot::{ActivityWhat, CallAnswer},
-    tools::{Found, Shaped, Undecodable, shape},
+    snapshot::{ActivityWhat, AllowedBy, CallAnswer},
+    tools::{Found, Shaped, Undecodable, Unlisted, shape},
 };
 
 /// The code of a call whose tool says that it failed.
@@ -28,6 +29,8 @@ struct Target {
     door: Door,
     exposed: ExposedName,
     tool: ToolName,
+    /// Why it is hidden.
+    hidden: Option<Unlisted>,
 }
 
 pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest) -> Result<CallAnswer, ApiError> {
@@ -64,12 +67,16 @@ pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest
             message: step.message.map(|words| redactor.sentence(&words).into_owned()),
         });
     };
-    let answer = send(inner, &caller, &target, request, begun, &tell).await;
+    let allowed_by = &mut finish.recording.allowed_by;
+    let answer = send(inner, &caller, &target, request, begun, &tell, allowed_by).await;
     let answer = answer.map_err(|error| ask::unsaid(&target.door, error));
     finish.outcome = Some(match &answer {
         Ok(answer) => (answer.ok, answer.code.clone()),
         Err(error) => (false, Some(error.code.name().to_owned())),
     });
+    finish
+        .recording
+        .warned(answer.as_ref().is_ok_and(|answer| !answer.warnings.is_empty()));
     finish.recording.ended(match &answer {
         Ok(answer) if answer.ok => Outcome::Ok,
         Ok(_) => Outcome::Failed(TOOL_ERROR),
@@ -86,7 +93,6 @@ struct Finish<'a> {
     number: u64,
     begun: Instant,
     outcome: Option<(bool, Option<String>)>,
-    /// Its `allowed_by` is the owner, or nobody, until whoever decides says otherwise.
     recording: Recording<'a>,
 }
 
@@ -152,8 +158,8 @@ fn entry(inner: &Inner, caller: &Caller, request: &CallRequest, server: &Connect
 fn find(inner: &Inner, caller: &Caller, name: &str) -> Result<Target, Unfound> {
     let published = inner.published.load();
     let (server, tool, exposed, hidden) = match published.tools.find(name) {
-        Some(Found::Listed(tool)) => (&tool.server, &tool.tool.name, &tool.exposed, false),
-        Some(Found::Hidden(route)) => (&route.server, &route.tool, &route.exposed, true),
+        Some(Found::Listed(tool)) => (&tool.server, &tool.tool.name, &tool.exposed, None),
+        Some(Found::Hidden(route, why)) => (&route.server, &route.tool, &route.exposed, Some(why)),
         None => {
             return Err(Unfound {
                 error: withheld(&published, caller, name).unwrap_or_else(|| unknown_tool_of(inner, caller, name)),
@@ -184,16 +190,11 @@ fn find(inner: &Inner, caller: &Caller, name: &str) -> Result<Target, Unfound> {
     if let Some(cause) = door.shared.view().machine.withheld() {
         return Err(refused(unavailable(&shown, cause)));
     }
-    if hidden {
-        return Err(refused(ApiError::new(
-            Code::Disabled,
-            format!("The tool {tool} of {shown} is turned off (\"disabledTools\" of {server} in connectors.json)."),
-        )));
-    }
     Ok(Target {
         door: door.clone(),
         exposed: exposed.clone(),
         tool: tool.clone(),
+        hidden,
     })
 }
 
@@ -225,6 +226,7 @@ fn unknown_tool(inner: &Inner, name: &str) -> ApiError {
     ApiError::new(Code::UnknownTool, format!("There is no tool \"{shown}\".{hint}"))
 }
 
+/// Deny rule, tool state, connecting, the decision, the hand-over.
 async fn send(
     inner: &Arc<Inner>,
     caller: &Caller,
@@ -232,31 +234,43 @@ async fn send(
     request: CallRequest,
     begun: Instant,
     tell: &Tell<'_>,
+    allowed_by: &mut AllowedBy,
 ) -> Result<CallAnswer, ApiError> {
     let door = &target.door;
+    let input = Arc::new(request.input);
+    let permit = Permit {
+        inner,
+        caller,
+        door,
+        wanted: Wanted::Tool {
+            name: target.tool.clone(),
+            exposed: target.exposed.clone(),
+        },
+        arguments: input.clone(),
+        turn: request.turn,
+    };
+    permit.not_denied(&inner.published.load_full()).await?;
+    if let Some(why) = target.hidden {
+        return Err(pins::refusal(why, &door.shared.id, &door.shared.name(), &target.tool));
+    }
+    ask::session(door).await?;
+    let leave = permit.leave().await?;
+    *allowed_by = leave.by;
+    // The person may have taken their time.
     let session = ask::session(door).await?;
-    still_listed(inner, target)?;
     let time = ask::time(door, request.timeout, inner.default_call_time);
     let tool = target.tool.as_str();
     let whose = Whose {
         caller: caller.label(),
         tell,
     };
-    let raw = ask::send(door, Subject::Tool(&target.tool), session, |session| {
-        let input = &request.input;
+    let before = || permit.still(leave.fingerprint);
+    let raw = ask::send(door, Subject::Tool(&target.tool), session, before, |session| {
+        let input = &input;
         async move { session.call(tool, input, time, whose).await }
     })
     .await?;
     answer(inner, caller, target, raw, begun).await
-}
-
-/// A first connection may find that the tool is gone.
-fn still_listed(inner: &Inner, target: &Target) -> Result<(), ApiError> {
-    let known = target.door.shared.view();
-    if known.tools.tools.iter().any(|tool| tool.name == target.tool) {
-        return Ok(());
-    }
-    Err(unknown_tool(inner, target.exposed.as_str()))
 }
 
 async fn answer(
@@ -276,7 +290,11 @@ async fn answer(
     let (result, result_id) = results::shape_and_keep(inner, caller, raw, shape)
         .await
         .map_err(unreadable)?;
-    Ok(finished(target, result, result_id, millis(begun.elapsed())))
+    let warnings = results::warnings((&*result.text).into()).await;
+    Ok(CallAnswer {
+        warnings,
+        ..finished(target, result, result_id, millis(begun.elapsed()))
+    })
 }
 
 fn finished(target: &Target, shaped: Shaped, result_id: Option<String>, duration_ms: u64) -> CallAnswer {

@@ -127,7 +127,9 @@ impl BridgeHandle {
             return Err(no_client(&id));
         }
         self.inner.callers.forget(&id).await?;
-        self.inner.wishes.withdraw(&format!("client:{id}"));
+        let label = format!("client:{id}");
+        self.inner.wishes.withdraw(&label);
+        self.inner.approvals.withdraw(&label);
         self.settled().await;
         Ok(())
     }

@@ -13,6 +13,7 @@ use super::{
     BridgeHandle, Caller,
     activity::Recording,
     ask::{self, Subject},
+    permit::{Permit, Wanted},
     results, unknown_server,
 };
 use crate::{
@@ -20,9 +21,10 @@ use crate::{
     connector::{CallFault, Door, Items, Offers, Prompt, Rejected, Resource, Session, Template, Whose},
     error::{ApiError, Code},
     ids::ConnectorId,
-    snapshot::ActivityWhat,
+    snapshot::{ActivityWhat, AllowedBy},
     store::{Content, ResultError, ResultId, Saved},
     tools::{Message, One, OneContent, Undecodable, one_content, shape_contents, shape_prompt},
+    traffic::Place,
 };
 
 /// An item with the connector that offers it.
@@ -69,6 +71,9 @@ pub struct ReadAnswer {
     /// Where the whole can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_id: Option<String>,
+    /// What looks dangerous in it, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A resource that was kept as a file.
@@ -93,6 +98,9 @@ pub struct PromptAnswer {
     /// Where the whole can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_id: Option<String>,
+    /// What looks dangerous in it, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl BridgeHandle {
@@ -131,16 +139,19 @@ impl BridgeHandle {
         caller: Caller,
         server: ConnectorId,
         uri: String,
+        turn: Option<Arc<Place>>,
     ) -> Result<ReadAnswer, ApiError> {
         let asked = Asked::Resource { uri };
-        let raw = self.ask(&caller, &server, &asked).await?;
+        let raw = self.ask(&caller, &server, &asked, turn).await?;
         let (shaped, result_id) = results::shape_and_keep(&self.inner, &caller, raw, shape_contents)
             .await
             .map_err(|error| asked.unreadable(&server, &error))?;
+        let warnings = results::warnings(results::texts(&shaped.contents).into()).await;
         Ok(ReadAnswer {
             contents: shaped.contents,
             truncated: shaped.truncated,
             result_id,
+            warnings,
         })
     }
 
@@ -154,9 +165,10 @@ impl BridgeHandle {
         caller: Caller,
         server: ConnectorId,
         uri: String,
+        turn: Option<Arc<Place>>,
     ) -> Result<SavedResource, ApiError> {
         let asked = Asked::Resource { uri };
-        let raw = self.ask(&caller, &server, &asked).await?;
+        let raw = self.ask(&caller, &server, &asked, turn).await?;
         let store = self.inner.results.clone();
         let given_up = CancellationToken::new();
         let _until_dropped = given_up.clone().drop_guard();
@@ -200,17 +212,25 @@ impl BridgeHandle {
         server: ConnectorId,
         name: String,
         arguments: Map<String, Value>,
+        turn: Option<Arc<Place>>,
     ) -> Result<PromptAnswer, ApiError> {
         let asked = Asked::Prompt { name, arguments };
-        let raw = self.ask(&caller, &server, &asked).await?;
+        let raw = self.ask(&caller, &server, &asked, turn).await?;
         let (shaped, result_id) = results::shape_and_keep(&self.inner, &caller, raw, shape_prompt)
             .await
             .map_err(|error| asked.unreadable(&server, &error))?;
+        let blocks: Vec<_> = shaped
+            .messages
+            .iter()
+            .flat_map(|message| message.content.clone())
+            .collect();
+        let warnings = results::warnings(results::texts(&blocks).into()).await;
         Ok(PromptAnswer {
             description: shaped.description,
             messages: shaped.messages,
             truncated: shaped.truncated,
             result_id,
+            warnings,
         })
     }
 
@@ -233,24 +253,45 @@ impl BridgeHandle {
             .collect())
     }
 
-    async fn ask(&self, caller: &Caller, server: &ConnectorId, asked: &Asked) -> Result<String, ApiError> {
+    async fn ask(
+        &self,
+        caller: &Caller,
+        server: &ConnectorId,
+        asked: &Asked,
+        turn: Option<Arc<Place>>,
+    ) -> Result<String, ApiError> {
+        self.seen_by(caller, server)?;
         let door = self.door(server)?;
         let recorder = self.recorder();
         let entry = Entry::new(WhoRecord::from(caller), asked.what(server, recorder));
         let mut recording = Recording::begin(recorder, entry.hiding(&door.shared.log));
-        let answer = self.send(caller, &door, asked).await;
+        let permit = Permit {
+            inner: &self.inner,
+            caller,
+            door: &door,
+            wanted: asked.wanted(),
+            arguments: asked.arguments(),
+            turn,
+        };
+        let answer = self.send(&permit, asked, &mut recording.allowed_by).await;
         recording.ended(Outcome::of_result(&answer));
         answer
     }
 
-    async fn send(&self, caller: &Caller, door: &Door, asked: &Asked) -> Result<String, ApiError> {
+    async fn send(&self, permit: &Permit<'_>, asked: &Asked, allowed_by: &mut AllowedBy) -> Result<String, ApiError> {
+        let door = permit.door;
+        permit.not_denied(&self.inner.published.load_full()).await?;
+        ask::session(door).await?;
+        *allowed_by = permit.leave().await?.by;
+        // The person may have taken their time.
         let session = ask::session(door).await?;
         let time = ask::time(door, None, self.inner.default_call_time);
         let whose = Whose {
-            caller: caller.label(),
+            caller: permit.caller.label(),
             tell: &|_| {},
         };
-        ask::send(door, asked.subject(), session, |session| async move {
+        let before = || std::future::ready(asked.offered(door));
+        ask::send(door, asked.subject(), session, before, |session| async move {
             asked.send(&session, time, whose).await
         })
         .await
@@ -310,6 +351,35 @@ impl Asked {
                 name: name.clone(),
                 arguments: recorder.arguments(arguments),
             },
+        }
+    }
+
+    /// A prompt that is held is not asked for: what its session lists now counts.
+    fn offered(&self, door: &Door) -> Result<(), ApiError> {
+        let name = match self {
+            Self::Resource { .. } => return Ok(()),
+            Self::Prompt { name, .. } => name,
+        };
+        match door.shared.view().offers.prompts.refusal(name) {
+            Some(held) => Err(ApiError::new(
+                Code::NeedsReview,
+                format!("{} of {}: {}", self.shown(), door.shared.name(), held.reason),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn wanted(&self) -> Wanted {
+        match self {
+            Self::Resource { uri } => Wanted::Resource(uri.clone()),
+            Self::Prompt { name, .. } => Wanted::Prompt(name.clone()),
+        }
+    }
+
+    fn arguments(&self) -> Arc<Map<String, Value>> {
+        match self {
+            Self::Resource { .. } => Arc::default(),
+            Self::Prompt { arguments, .. } => Arc::new(arguments.clone()),
         }
     }
 

@@ -15,8 +15,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Inner, Published, activity,
+    decide::{FileWord, ViewDesk},
     pauses::PauseOrder,
     person_file::{Edit, PersonFile},
+    pins::{PinBoard, PinEdit},
     publish::{self, ListKey, Row, RowLive},
     reviews::{ReviewList, ReviewOrder},
     sign_in, start,
@@ -30,7 +32,11 @@ use crate::{
     ids::ConnectorId,
     secrets::{BindingChange, SecretName},
     settings::Settings,
-    snapshot::{ApiView, ApprovalView, ConfigView, Notice, NoticeLevel, Reviews, Snapshot, TrustView},
+    snapshot::{ApiView, ApprovalView, ConfigView, Notice, NoticeLevel, Reviews, RuleProposal, Snapshot, TrustView},
+    trust::{
+        pins::Adoption,
+        rules::{self, Rule, RuleId},
+    },
 };
 
 /// Stopping gives up on connectors after this long; their processes are then killed with the rest.
@@ -45,8 +51,17 @@ pub(crate) enum Command {
     Review(ReviewOrder, oneshot::Sender<Result<(), ApiError>>),
     Pause(PauseOrder, oneshot::Sender<Result<(), ApiError>>),
     Reload(oneshot::Sender<()>),
+    /// Publishes, and tells once everything that is known was looked at.
     Publish(oneshot::Sender<()>),
+    Pins(ConnectorId, PinEdit, oneshot::Sender<Result<(), ApiError>>),
+    RunRule(RunRule, oneshot::Sender<()>),
     Shutdown(oneshot::Sender<()>),
+}
+
+/// A change of the rules of this run.
+pub(crate) enum RunRule {
+    Add(Box<Rule>),
+    Drop(RuleId),
 }
 
 pub(crate) struct Owner {
@@ -59,6 +74,8 @@ pub(crate) struct Owner {
     pub(super) settings_notices: Vec<Notice>,
     pub(super) connectors: IndexMap<String, Handle>,
     pub(super) list_key: Option<ListKey>,
+    pub(super) pins: PinBoard,
+    pub(super) views: ViewDesk,
     /// Connectors that are being stopped and may come back, by id.
     pub(super) leaving: HashMap<String, Earlier>,
     /// The connector whose sign-in does not go on with what takes its place.
@@ -114,11 +131,22 @@ impl Owner {
                     }
                     Some(Command::Reload(reply)) => {
                         self.reload_settings();
+                        self.pins.try_again();
                         self.reload().await;
                         let _ = reply.send(());
                     }
                     Some(Command::Publish(reply)) => {
                         self.refresh().await;
+                        self.pins.when_settled(reply);
+                    }
+                    Some(Command::Pins(id, edit, reply)) => self.pins.edit(id, edit, reply),
+                    Some(Command::RunRule(order, reply)) => {
+                        match order {
+                            RunRule::Add(rule) => self.views.allow_for_run(*rule),
+                            RunRule::Drop(id) => self.views.drop_for_run(|rule| rule.id == id),
+                        }
+                        self.publish();
+                        // As above.
                         let _ = reply.send(());
                     }
                     Some(Command::Shutdown(reply)) => {
@@ -132,6 +160,10 @@ impl Owner {
                     }
                 },
                 Some(()) = file_changed.recv() => self.reload().await,
+                done = self.pins.next() => {
+                    self.pins.take(done);
+                    self.publish();
+                }
                 () = world.changed.notified() => self.refresh().await,
                 () = world.approvals.changed.notified() => self.publish(),
                 () = wishes.changed.notified() => self.publish(),
@@ -143,6 +175,7 @@ impl Owner {
                     }
                     self.publish();
                 }
+                () = world.approvals.next_end() => self.publish(),
                 Ok(()) = api.changed() => self.publish(),
                 Ok(()) = keychain.changed() => self.publish(),
                 Ok(()) = standing.changed() => {
@@ -275,6 +308,7 @@ impl Owner {
                 self.secrets_follow(&edit, &config).await;
                 // After the file: where this comes to nothing, the person is asked.
                 let kept = self.record(&edit, &config).await;
+                self.pins_follow(&edit).await;
                 self.apply(config).await;
                 self.forgets = None;
                 kept
@@ -326,6 +360,37 @@ impl Owner {
         }
     }
 
+    /// Where nobody is asked what may run, nobody is there to ask about clean new tools either.
+    pub(super) fn adoption(&self) -> Adoption {
+        match self.world.admission.review_on() {
+            true => Adoption::FirstList,
+            false => Adoption::Clean,
+        }
+    }
+
+    /// A connector that is removed or made by the person inherits nothing.
+    async fn pins_follow(&mut self, edit: &Edit) {
+        match edit {
+            Edit::Add(id, _) | Edit::Remove(id) => {
+                self.views.drop_for_run(|rule| rule.server == *id);
+                if self.views.has_rules_of(id)
+                    && let Err(error) = self.world.ledger.write(rules::drop_all(id)).await
+                {
+                    tracing::warn!(connector = %id, %error, "its rules could not be removed");
+                }
+                if let Err(error) = self.pins.forget(id).await {
+                    tracing::warn!(connector = %id, %error, "what was approved of its tools could not be forgotten");
+                }
+            }
+            Edit::Replace(..)
+            | Edit::Enabled(..)
+            | Edit::ToolEnabled(..)
+            | Edit::DisabledTools(..)
+            | Edit::Args(..)
+            | Edit::AutoApprove(..) => {}
+        }
+    }
+
     /// Secrets outlive their entry for a while. A file that cannot be read says nothing of its entries.
     fn tell_keychain(&self) {
         if self
@@ -351,6 +416,7 @@ impl Owner {
             .chain(&self.settings_notices)
             .chain(&self.config.notices)
             .cloned()
+            .chain(self.pins.notices())
             .collect();
         notices.sort_by_key(|notice| notice.level);
         notices
@@ -358,7 +424,11 @@ impl Owner {
 
     /// Makes the snapshot and, where something changed in it, the tool list; tells of what differs.
     pub(super) fn publish(&mut self) {
-        let rows = self.rows();
+        let mut rows = self.rows();
+        self.pins.look(&rows);
+        for live in rows.iter_mut().filter_map(|row| row.live.as_mut()) {
+            live.looked = self.pins.looked(&live.entry.id);
+        }
         let before = self.inner.published.load_full();
         let key = publish::list_key(&rows);
         let tools = if self.list_key.as_ref() == Some(&key) {
@@ -367,6 +437,12 @@ impl Owner {
             self.list_key = Some(key);
             Arc::new(publish::tool_list(&rows))
         };
+        let word = match self.world.admission.review_on() {
+            true => FileWord::Proposes,
+            false => FileWord::Applies,
+        };
+        let list_key = self.list_key.get_or_insert_with(|| publish::list_key(&rows));
+        let view_changed = self.views.look(&self.world.ledger, &rows, list_key, word);
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for tool in &tools.tools {
             *counts.entry(tool.server.as_str()).or_default() += 1;
@@ -375,6 +451,7 @@ impl Owner {
             .iter()
             .map(|row| publish::connector_view(row, counts.get(row.entry.key.as_str()).copied().unwrap_or(0)))
             .collect();
+        let (missed, muted) = self.world.approvals.left();
         let snapshot = Arc::new(Snapshot {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             api: self.inner.api.borrow().clone(),
@@ -387,18 +464,21 @@ impl Owner {
             keychain: self.world.keychain.state().borrow().clone(),
             sign_ins: self.world.sign_ins.views(),
             approvals: self.questions(),
-            missed: Vec::new(),
+            missed,
             reviews: Reviews {
                 launches: self.launch_reviews(),
+                tools: publish::tools_reviews(&rows),
+                proposals: self.proposals(),
                 ..Reviews::default()
             },
             trust: TrustView {
                 standing: self.trust_standing(),
+                walk_in: self.views.view().walk_in(),
                 review: self.world.admission.review_on(),
                 paused: self.world.pauses.all(),
                 api_mode: self.inner.callers.api_mode(),
-                walk_in: self.inner.callers.walk_in(),
                 pairing: self.inner.callers.pairing().view(Instant::now()),
+                muted,
                 ..before.snapshot.trust.clone()
             },
         });
@@ -407,19 +487,54 @@ impl Owner {
             .values()
             .map(|handle| (handle.shared.id.clone(), handle.door()))
             .collect();
+        let looked = rows.iter().filter_map(|row| row.live.as_ref());
+        let looked = looked.filter_map(|live| Some((live.entry.id.clone(), live.looked.clone()?)));
         let published = Published {
             snapshot: snapshot.clone(),
             tools: tools.clone(),
+            looked: looked.collect(),
             rows,
             doors,
+            view: self.views.view().clone(),
+            rules: self.views.rules().clone(),
         };
         self.inner.published.store(Arc::new(published));
+        if view_changed {
+            self.inner.views.send_replace(self.views.view().clone());
+        }
         self.tell(&before, &snapshot, &tools);
         self.inner.snapshots.send_if_modified(|last| {
             let differs = **last != *snapshot;
             *last = snapshot;
             differs
         });
+        self.pins.settle();
+    }
+
+    /// Publishes what is known once all of it was looked at.
+    pub(super) async fn publish_settled(&mut self) {
+        self.refresh().await;
+        while !self.pins.is_settled() {
+            let done = self.pins.next().await;
+            self.pins.take(done);
+            self.publish();
+        }
+    }
+
+    fn proposals(&self) -> Vec<RuleProposal> {
+        let proposals = self.views.rules().proposals.iter();
+        proposals
+            .map(|(id, proposal)| RuleProposal {
+                id: id.clone(),
+                server: proposal.server.clone(),
+                server_name: self
+                    .connectors
+                    .get(proposal.server.as_str())
+                    .map_or_else(|| proposal.server.to_string(), |handle| handle.shared.name()),
+                patterns: proposal.value.patterns(),
+                tools: proposal.tools.iter().map(|bound| bound.tool.to_string()).collect(),
+            })
+            .collect()
     }
 
     fn questions(&self) -> Vec<ApprovalView> {
@@ -443,6 +558,8 @@ impl Owner {
                     access: handle.shared.access(),
                     paused: self.world.pauses.view(&handle.shared.id),
                     hidden: self.world.admission.hidden(&handle.shared.entry()),
+                    server: handle.shared.session().and_then(|session| session.server.clone()),
+                    looked: None,
                 }),
             })
             .collect()

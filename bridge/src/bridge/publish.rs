@@ -2,17 +2,22 @@
 
 use std::sync::Arc;
 
+use super::{
+    Published,
+    pins::{self, Looked},
+};
 use crate::{
+    clock::unix_ms,
     config::{self, Entry, EntryKind},
     connector::{View, log::Log, summary_of},
     error::Action,
     ids::ConnectorId,
     snapshot::{
         AuthState, AuthView, ConnectionView, ConnectorDetail, ConnectorView, PausedView, Readiness, RejectedTool,
-        SecretView, Status, ToolState, ToolView, TransportKind,
+        SecretView, Status, ToolState, ToolView, ToolsReview, TransportKind,
     },
-    tools::{Listing, Offer, ToolList, pattern, schema},
-    trust::review::Hidden,
+    tools::{Listing, Offer, Tool, ToolList, Unlisted, pattern, schema},
+    trust::{decision::auto_approved, pins::Standing, review::Hidden, rules::Who},
 };
 
 /// One row of the configuration with what runs for it.
@@ -35,6 +40,10 @@ pub(crate) struct RowLive {
     pub paused: Option<PausedView>,
     /// Which of its tools are hidden.
     pub hidden: Hidden,
+    /// What the upstream of its session calls itself.
+    pub server: Option<String>,
+    /// How what it lists stands; absent until its first list was looked at.
+    pub looked: Option<Arc<Looked>>,
 }
 
 impl RowLive {
@@ -52,7 +61,8 @@ pub(crate) fn list_key(rows: &[Row]) -> ListKey {
     let live = rows.iter().filter_map(|row| row.live.as_ref());
     ListKey(
         live.map(|live| {
-            let list = Arc::as_ptr(&live.view.tools).cast::<()>() as usize;
+            // Of rows that are still published, so that no other look has its address.
+            let list = live.looked.as_ref().map_or(0, |looked| Arc::as_ptr(looked) as usize);
             (
                 live.entry.id.clone(),
                 list,
@@ -68,16 +78,30 @@ pub(crate) fn list_key(rows: &[Row]) -> ListKey {
 pub(crate) fn tool_list(rows: &[Row]) -> ToolList {
     let mut offers = Vec::new();
     for live in rows.iter().filter_map(|row| row.live.as_ref()) {
-        for tool in &live.view.tools.tools {
-            let shown = live.shows_tools() && !pattern::any_matches(&live.hidden.patterns, tool.name.as_str());
+        for (tool, served) in live.looked.iter().flat_map(|looked| looked.tools()) {
+            let (tool, listing) = match (off(live, tool), served) {
+                (Some(why), _) | (None, Err(why)) => (tool, Listing::Hidden(why)),
+                (None, Ok(served)) => (served, Listing::Listed),
+            };
             offers.push(Offer {
                 server: live.entry.id.clone(),
                 tool: tool.clone(),
-                listing: if shown { Listing::Listed } else { Listing::Hidden },
+                listing,
             });
         }
     }
     ToolList::build(offers)
+}
+
+/// Whether the file hides a tool, or its connector waits.
+fn off(live: &RowLive, tool: &Tool) -> Option<Unlisted> {
+    if !live.entry.enabled {
+        return Some(Unlisted::ConnectorOff);
+    }
+    if !live.shows_tools() {
+        return Some(Unlisted::ConnectorWaits);
+    }
+    pattern::any_matches(&live.hidden.patterns, tool.name.as_str()).then_some(Unlisted::Disabled)
 }
 
 /// One row as lists show it. `listed` is the number of its tools in the present list.
@@ -153,20 +177,39 @@ fn invalid_view(row: &Row, transport: TransportKind, error: String) -> Connector
 }
 
 /// One connector with all its tools, shown or hidden.
-pub(crate) fn detail(row: &Row, view: ConnectorView, list: &ToolList, secrets: Vec<SecretView>) -> ConnectorDetail {
+pub(crate) fn detail(
+    row: &Row,
+    view: ConnectorView,
+    published: &Published,
+    secrets: Vec<SecretView>,
+) -> ConnectorDetail {
+    let list = &published.tools;
     let Some(live) = &row.live else {
         return ConnectorDetail {
             connector: view,
             tools: Vec::new(),
             rejected: Vec::new(),
+            instructions: None,
             entry: row.entry.text.clone(),
             secrets,
         };
     };
     let entry = &live.entry;
-    let mut rejected: Vec<RejectedTool> = live.view.tools.rejected.clone();
+    let name = entry.name.clone().unwrap_or_else(|| row.entry.key.clone());
+    let looked = live.looked.as_deref();
+    // Of any program, as far as the person is not asked about it.
+    let unasked = auto_approved(Who::WalkIn(None), &published.view, unix_ms()).tools;
+    let unasked: Vec<_> = unasked
+        .into_iter()
+        .filter(|(server, _)| *server == entry.id)
+        .map(|(_, tool)| tool)
+        .collect();
+    let mut rejected: Vec<RejectedTool> = looked.map(|looked| looked.list().rejected.clone()).unwrap_or_default();
     let mut tools = Vec::new();
-    for tool in &live.view.tools.tools {
+    for (tool, served) in looked.into_iter().flat_map(Looked::tools) {
+        let standing = looked.and_then(|looked| looked.standing(&tool.name));
+        let hidden = off(live, tool).or(served.err());
+        let tool = served.unwrap_or(tool);
         let Some(exposed) = list.exposed(&live.entry.id, &tool.name) else {
             let reason = list
                 .unnamed()
@@ -189,16 +232,33 @@ pub(crate) fn detail(row: &Row, view: ConnectorView, list: &ToolList, secrets: V
             input_schema: serde_json::Value::Object(schema::listed_input(&tool.input_schema).into_owned()),
             hints: tool.hints,
             enabled: !pattern::any_matches(&live.hidden.patterns, tool.name.as_str()),
-            state: ToolState::Approved,
-            findings: Vec::new(),
-            auto_approved: entry.auto_approve.covers(tool.name.as_str()),
+            state: standing.map_or(ToolState::Pending, Standing::state),
+            findings: standing
+                .and_then(Standing::waiting)
+                .map(|waiting| waiting.findings.clone())
+                .unwrap_or_default(),
+            hidden: hidden.map(|why| pins::refusal(why, &entry.id, &name, &tool.name).message),
+            auto_approved: unasked.contains(&tool.name),
         });
     }
     ConnectorDetail {
         connector: view,
         tools,
         rejected,
+        instructions: looked.and_then(Looked::instructions).map(str::to_owned),
         entry: row.entry.text.clone(),
         secrets,
     }
+}
+
+/// What waits for the person's look, by connector, in the order of the file.
+pub(crate) fn tools_reviews(rows: &[Row]) -> Vec<ToolsReview> {
+    let live = rows.iter().filter_map(|row| row.live.as_ref());
+    live.filter(|live| live.shows_tools())
+        .filter_map(|live| {
+            let (id, name) = (&live.entry.id, &live.entry.name);
+            let name = name.clone().unwrap_or_else(|| id.to_string());
+            live.looked.as_ref()?.review(id, name)
+        })
+        .collect()
 }

@@ -2,12 +2,15 @@
 
 use std::{borrow::Cow, sync::Arc, time::SystemTime};
 
+use serde_json::Value;
+
 use super::{Caller, Inner, ResultPiece};
 use crate::{
     connector::Door,
     error::{ApiError, Code},
     store::{ResultError, ResultId},
     tools::{Limits, Shaped, ShapedContents, ShapedPrompt, Undecodable},
+    trust::scan,
 };
 
 /// Results over this many bytes are read off the async threads.
@@ -60,6 +63,47 @@ pub(super) async fn shape_and_keep<T: Rest>(
         // The note in it must not promise what is not kept.
         None => Ok((shaped(raw, None, shape).await?, None)),
     }
+}
+
+/// What stands out in what an assistant is about to read, a sentence each.
+pub(super) async fn warnings(text: Cow<'_, str>) -> Vec<String> {
+    let findings = if text.len() > LARGE_RESULT / 4 {
+        let text = text.into_owned();
+        // One that ended abnormally found nothing.
+        tokio::task::spawn_blocking(move || scan::result(&text))
+            .await
+            .unwrap_or_default()
+    } else {
+        scan::result(&text)
+    };
+    let mut sentences: Vec<String> = Vec::new();
+    for finding in findings {
+        let sentence = finding.kind.sentence();
+        if sentences.iter().all(|told| *told != sentence) {
+            sentences.push(sentence.to_owned());
+        }
+    }
+    sentences
+}
+
+/// Every text in these blocks.
+pub(super) fn texts(blocks: &[Value]) -> String {
+    let mut out = String::new();
+    let mut left: Vec<&Value> = blocks.iter().rev().collect();
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Array(items) => left.extend(items.iter().rev()),
+            Value::Object(members) => {
+                if let Some(text) = members.get("text").and_then(Value::as_str) {
+                    out.push_str(text);
+                    out.push('\n');
+                }
+                left.extend(members.values().filter(|value| value.is_array() || value.is_object()));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    out
 }
 
 /// The result without the connector's secrets, should the upstream repeat them in it.

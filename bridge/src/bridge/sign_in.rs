@@ -38,8 +38,8 @@ impl BridgeHandle {
     /// Begins a sign-in; the address of the page where the person signs in, checked and fit to be opened.
     ///
     /// # Errors
-    /// `unknown_server`; `disabled`; `bad_request` where nobody signs in; `needs_review` naming an issuer that needs the
-    /// person's tick; `needs_secret` where the server registers no programs by itself, with what to register there;
+    /// `unknown_server`; `disabled`; `bad_request` where nobody signs in; `needs_review` for a launch that waits for a look,
+    /// or naming an issuer that needs the person's tick; `needs_secret` where the server registers no programs by itself, with what to register there;
     /// `unsafe_authorization_url`, `pkce_not_supported`, `callback_unavailable`, `keychain_unavailable`,
     /// `upstream_error`, `unavailable`.
     pub async fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> Result<String, ApiError> {

@@ -15,7 +15,14 @@ use indexmap::IndexMap;
 use tokio::sync::{Notify, OnceCell, Semaphore, mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{BridgeHandle, Caller, Inner, Published, owner::Owner, person_file::PersonFile, reviews::ReviewList};
+use super::{
+    BridgeHandle, Caller, Inner, Published,
+    decide::{self, Rules, ViewDesk},
+    owner::Owner,
+    person_file::PersonFile,
+    pins::PinBoard,
+    reviews::ReviewList,
+};
 use crate::{
     activity::Recorder,
     approval::Approvals,
@@ -158,17 +165,22 @@ impl BridgeHandle {
 
         let (commands, orders) = mpsc::channel(COMMANDS);
         let snapshot = Arc::new(empty_snapshot(&home, port));
+        let view = Arc::new(decide::empty_view());
         let published = Published {
             snapshot: snapshot.clone(),
             tools: Arc::new(ToolList::build(Vec::new())),
             rows: Vec::new(),
+            looked: HashMap::new(),
             doors: HashMap::new(),
+            view: view.clone(),
+            rules: Arc::new(Rules::default()),
         };
         let callers = Callers::new(world.ledger.clone(), options.shell.requires_token());
         let wishes = Arc::new(Wishes::new(events.clone()));
         let inner = Arc::new(Inner {
             published: ArcSwap::from_pointee(published),
             snapshots: watch::channel(snapshot).0,
+            views: watch::channel(view).0,
             events,
             commands,
             api: api.clone(),
@@ -183,6 +195,7 @@ impl BridgeHandle {
             calls: AtomicU64::new(0),
             default_call_time,
         });
+        let pinned = world.ledger.clone();
         let mut owner = Owner {
             world,
             inner: inner.clone(),
@@ -195,6 +208,8 @@ impl BridgeHandle {
             settings_notices,
             connectors: IndexMap::new(),
             list_key: None,
+            pins: PinBoard::new(pinned),
+            views: ViewDesk::new(),
             leaving: HashMap::new(),
             forgets: None,
             reviews: ReviewList::default(),
@@ -204,8 +219,10 @@ impl BridgeHandle {
             _watcher: watcher,
         };
         owner.begin_review(options.shell).await;
+        owner.begin_asking(options.shell).await;
+        owner.pins.join(owner.adoption());
         owner.apply(first).await;
-        owner.refresh().await;
+        owner.publish_settled().await;
         let handle = Self { inner };
         let kin = http::Kin::new(owner.world.spawner.clone());
         owner.http.spawn(http::serve(

@@ -10,7 +10,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::{BridgeHandle, person_file::Edit, shown};
 use crate::{
     config::{Connector, Launch},
-    connector::{World, process::Command},
+    connector::{
+        World,
+        process::{Command, Spawner},
+    },
     error::ApiError,
     ids::ConnectorId,
     trust::packages::{Package, Registry, is_plain_name, is_plain_version, packages, pinned_spec},
@@ -164,7 +167,7 @@ async fn latest(world: &World, package: &Package) -> Result<String, String> {
             continue;
         };
         let env = programs.base_environment(std::env::vars_os().collect::<Vec<_>>());
-        let asked = ask(world, program.as_path(), args, env, &input);
+        let asked = ask(&world.spawner, program.as_path(), args, env, &input);
         match tokio::time::timeout(LOOK_UP_WITHIN, asked).await {
             Ok(Ok(answer)) => match version_in(package, &answer) {
                 Some(version) => return Ok(version),
@@ -181,7 +184,7 @@ async fn latest(world: &World, package: &Package) -> Result<String, String> {
 
 /// What a program prints; it is gone when this returns, or when it is dropped.
 async fn ask(
-    world: &World,
+    spawner: &Spawner,
     program: &Path,
     args: Vec<String>,
     env: BTreeMap<OsString, OsString>,
@@ -189,7 +192,7 @@ async fn ask(
 ) -> io::Result<String> {
     // No folder of a project, whose own settings would count.
     let folder = tempfile::tempdir()?;
-    let started = world.spawner.spawn(Command {
+    let started = spawner.spawn(Command {
         program: program.to_owned(),
         args: args.into_iter().map(Into::into).collect(),
         env,
@@ -241,6 +244,19 @@ mod tests {
         ] {
             assert_eq!(version_in(package, answer).as_deref(), version, "{answer:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_package_manager_is_told_what_it_needs_and_only_its_output_is_heard() {
+        let folder = tempfile::tempdir().unwrap();
+        let spawner = Spawner::start(folder.path(), folder.path().join("children")).unwrap();
+        let script = "read name; echo \"$name==1.2\"; echo noise >&2";
+        let args = ["-c", script].map(str::to_owned).to_vec();
+        let answer = ask(&spawner, Path::new("/bin/sh"), args, BTreeMap::new(), "pkg\n").await;
+        assert_eq!(answer.unwrap(), "pkg==1.2\n");
+        assert_eq!(spawner.running_count(), 0);
+        let missing = ask(&spawner, Path::new("/nowhere/npm"), Vec::new(), BTreeMap::new(), "").await;
+        assert!(missing.is_err());
     }
 
     #[test]

@@ -115,10 +115,11 @@ impl Handle {
         }
         let is_known = known.is_some();
         let era = known.as_ref().and_then(|known| known.era);
-        let (tools, offers): (Arc<KnownTools>, Offers) = match known {
+        let (tools, offers, instructions): (Arc<KnownTools>, Offers, _) = match known {
             Some(known) => {
                 let arguments = Arguments::of(entry.launch.transport(), era);
-                (Arc::new(parse_tools(known.list.items, arguments).into()), known.offers)
+                let tools = Arc::new(parse_tools(known.list.items, arguments).into());
+                (tools, known.offers, known.instructions)
             }
             None => Default::default(),
         };
@@ -129,6 +130,7 @@ impl Handle {
                 machine: machine.clone(),
                 tools: tools.clone(),
                 offers: offers.clone(),
+                instructions: instructions.clone(),
             }),
             passed: Mutex::default(),
             session: ArcSwapOption::empty(),
@@ -147,6 +149,7 @@ impl Handle {
                 machine,
                 tools,
                 offers,
+                instructions,
                 wants_list: may_start && (!is_known || entry.start == config::Start::AtLaunch),
                 era,
                 earlier: replaces.as_ref().and_then(|earlier| earlier.shared.session_name()),
@@ -210,7 +213,7 @@ impl Door {
     /// The session, connecting first where needed. Whoever asks while an attempt runs awaits that one.
     ///
     /// # Errors
-    /// `disabled`, `unavailable` (with `Retry-After` while it rests), `needs_secret`, `needs_sign_in`, `keychain_unavailable`.
+    /// `disabled`, `needs_review`, `unavailable` (with `Retry-After` while it rests), `needs_secret`, `needs_sign_in`, `keychain_unavailable`.
     pub async fn acquire(&self) -> Result<Arc<Session>, ApiError> {
         if let Some(session) = self.shared.session() {
             return Ok(session);

@@ -32,10 +32,12 @@ pub struct View {
     pub machine: Machine,
     pub tools: Arc<KnownTools>,
     pub offers: Offers,
+    /// What the upstream says about itself, without the connector's secrets.
+    pub instructions: Option<Arc<str>>,
 }
 
 /// A connector's list as it was last read.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct KnownTools {
     pub tools: Vec<Arc<Tool>>,
     pub rejected: Vec<RejectedTool>,
@@ -55,6 +57,8 @@ impl From<ParsedTools> for KnownTools {
 pub struct Known {
     pub list: RawList,
     pub offers: Offers,
+    /// What the upstream said about itself.
+    pub instructions: Option<Arc<str>>,
     /// The era its upstream spoke, tried first; `None` = not known.
     pub era: Option<Era>,
 }

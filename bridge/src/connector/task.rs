@@ -51,6 +51,7 @@ pub(super) struct Start {
     pub machine: Machine,
     pub tools: Arc<KnownTools>,
     pub offers: Offers,
+    pub instructions: Option<Arc<str>>,
     /// Nothing is known to list, or the entry wants it there always: connects in the background.
     pub wants_list: bool,
     /// What the upstream spoke last.
@@ -66,6 +67,7 @@ pub(super) struct Task {
     machine: Machine,
     tools: Arc<KnownTools>,
     offers: Offers,
+    instructions: Option<Arc<str>>,
     inbox: mpsc::Receiver<Message>,
     stop: CancellationToken,
     wakes: watch::Receiver<Wake>,
@@ -111,6 +113,7 @@ impl Task {
             machine: start.machine,
             tools: start.tools,
             offers: start.offers,
+            instructions: start.instructions,
             era: start.era,
             earlier: start.earlier,
             world,
@@ -347,6 +350,8 @@ impl Task {
                 let ping_every = self.world.tuning.load().ping_every;
                 let (live, listed) = Live::new(opened, wanted, ping_every);
                 self.listed(listed);
+                let said = live.session.instructions.as_deref();
+                self.instructions = said.map(|text| self.shared.log.redactor().sentence(text).into());
                 self.era = Some(live.session.facts.era);
                 self.earlier = None;
                 self.planned = None;
@@ -379,7 +384,10 @@ impl Task {
     }
 
     fn listed(&mut self, listed: Listed) {
-        self.tools = Arc::new(listed.tools.into());
+        let tools = KnownTools::from(listed.tools);
+        if *self.tools != tools {
+            self.tools = Arc::new(tools);
+        }
         self.offers = self.offers.updated(listed.offers);
         for (list, one) in self.offers.rejected().take(LOGGED_REJECTS) {
             let line = format!(
@@ -473,6 +481,7 @@ impl Task {
             machine: self.machine.clone(),
             tools: self.tools.clone(),
             offers: self.offers.clone(),
+            instructions: self.instructions.clone(),
         });
         self.world.changed.notify_one();
     }

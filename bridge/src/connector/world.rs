@@ -218,6 +218,7 @@ impl World {
             return Some(Known {
                 list,
                 offers: Offers::default(),
+                instructions: None,
                 era: None,
             });
         }
@@ -239,6 +240,7 @@ impl World {
                 Some(Known {
                     list,
                     offers: Offers::default().updated(offers),
+                    instructions: snapshot.instructions.map(Arc::from),
                     era: Some(snapshot.era),
                 })
             }),

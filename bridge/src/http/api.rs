@@ -10,22 +10,25 @@ use tokio::sync::broadcast;
 
 use crate::{
     bridge::{
-        ApprovalAnswer, BridgeHandle, CallRequest, Caller, ClientChange, LogQuery, PairingBegun, Pending, PromptAnswer,
-        PromptList, ReadAnswer, ResourceList, ResultPiece, SavedResource, SignInAsk, Terms, TrustChange,
+        ApprovalAnswer, AutoApproved, BridgeHandle, CallReply, CallRequest, Caller, ClientChange, LogQuery,
+        PairingBegun, Pending, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece, SavedResource,
+        SignInAsk, Terms, TrustChange,
     },
     clients::pairing::Polled,
     config::AutoApprove,
     error::ApiError,
     event::Numbered,
-    ids::ConnectorId,
+    ids::{ConnectorId, ToolName},
     oauth::{Callback, Finished},
     secrets::SecretName,
     snapshot::{
         ActivityFilter, ActivityPage, ApprovalView, AskerView, CallAnswer, ClientView, ConnectorDetail, ConnectorView,
-        ExportFormat, KeychainView, LogPage, Snapshot,
+        ExportFormat, KeychainView, LogPage, RuleView, Snapshot,
     },
     store::ActivityCursor,
     tools::ToolList,
+    traffic::Place,
+    trust::rules::{Rule, RuleDraft, RuleId},
     wishes::Wish,
 };
 
@@ -37,8 +40,20 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn call(&self, caller: Caller, request: CallRequest) -> impl Answer<CallAnswer>;
     fn result(&self, caller: Caller, id: String, offset: u64, limit: u64) -> impl Answer<ResultPiece>;
     fn resources(&self, server: Option<&ConnectorId>) -> Result<ResourceList, ApiError>;
-    fn read_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> impl Answer<ReadAnswer>;
-    fn save_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> impl Answer<SavedResource>;
+    fn read_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+        turn: Option<Arc<Place>>,
+    ) -> impl Answer<ReadAnswer>;
+    fn save_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+        turn: Option<Arc<Place>>,
+    ) -> impl Answer<SavedResource>;
     fn prompts(&self, server: Option<&ConnectorId>) -> Result<PromptList, ApiError>;
     fn get_prompt(
         &self,
@@ -46,6 +61,7 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
         server: ConnectorId,
         name: String,
         arguments: Map<String, Value>,
+        turn: Option<Arc<Place>>,
     ) -> impl Answer<PromptAnswer>;
     fn connector(&self, caller: Caller, id: String) -> impl Answer<ConnectorDetail>;
     fn clients(&self) -> Vec<ClientView>;
@@ -81,8 +97,19 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn approval(&self, caller: Caller, id: String) -> impl Answer<ApprovalView>;
     fn answer_approval(&self, id: String, answer: ApprovalAnswer) -> impl Answer<ApprovalView>;
     fn extend_approval(&self, id: String) -> impl Answer<ApprovalView>;
+    fn answer_call(&self, id: String, reply: CallReply) -> impl Answer<ApprovalView>;
+    fn draft_rule(&self, id: String) -> impl Answer<RuleDraft>;
+    fn always_allow(&self, id: String, draft: RuleDraft) -> impl Answer<ApprovalView>;
+    fn answer_proposal(&self, id: String, yes: bool) -> impl Answer<()>;
+    fn rules(&self) -> impl Answer<Vec<RuleView>>;
+    fn add_rule(&self, draft: RuleDraft) -> impl Answer<Rule>;
+    fn withdraw_rule(&self, id: RuleId) -> impl Answer<()>;
+    fn auto_approved(&self, caller: Caller) -> impl Future<Output = AutoApproved> + Send;
     fn approve_launches(&self, ids: Vec<String>) -> impl Answer<()>;
     fn keep_blocked(&self, id: String) -> impl Answer<()>;
+    fn approve_tools(&self, server: ConnectorId, versions: Vec<(ToolName, String)>) -> impl Answer<()>;
+    fn keep_tool_blocked(&self, server: ConnectorId, tool: ToolName, version: String) -> impl Answer<()>;
+    fn approve_instructions(&self, server: ConnectorId, version: String) -> impl Answer<()>;
     fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> impl Answer<String>;
     fn cancel_sign_in(&self, id: ConnectorId) -> impl Answer<()>;
     fn sign_out(&self, id: ConnectorId) -> impl Answer<()>;
@@ -124,12 +151,24 @@ impl Api for BridgeHandle {
         self.resources(server)
     }
 
-    fn read_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> impl Answer<ReadAnswer> {
-        self.read_resource(caller, server, uri)
+    fn read_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+        turn: Option<Arc<Place>>,
+    ) -> impl Answer<ReadAnswer> {
+        self.read_resource(caller, server, uri, turn)
     }
 
-    fn save_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> impl Answer<SavedResource> {
-        self.save_resource(caller, server, uri)
+    fn save_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+        turn: Option<Arc<Place>>,
+    ) -> impl Answer<SavedResource> {
+        self.save_resource(caller, server, uri, turn)
     }
 
     fn prompts(&self, server: Option<&ConnectorId>) -> Result<PromptList, ApiError> {
@@ -142,8 +181,9 @@ impl Api for BridgeHandle {
         server: ConnectorId,
         name: String,
         arguments: Map<String, Value>,
+        turn: Option<Arc<Place>>,
     ) -> impl Answer<PromptAnswer> {
-        self.get_prompt(caller, server, name, arguments)
+        self.get_prompt(caller, server, name, arguments, turn)
     }
 
     fn connector(&self, caller: Caller, id: String) -> impl Answer<ConnectorDetail> {
@@ -270,12 +310,56 @@ impl Api for BridgeHandle {
         self.extend_approval(id)
     }
 
+    fn answer_call(&self, id: String, reply: CallReply) -> impl Answer<ApprovalView> {
+        self.answer_call(id, reply)
+    }
+
+    fn draft_rule(&self, id: String) -> impl Answer<RuleDraft> {
+        self.draft_rule(id)
+    }
+
+    fn always_allow(&self, id: String, draft: RuleDraft) -> impl Answer<ApprovalView> {
+        self.always_allow(id, draft)
+    }
+
+    fn answer_proposal(&self, id: String, yes: bool) -> impl Answer<()> {
+        self.answer_proposal(id, yes)
+    }
+
+    fn rules(&self) -> impl Answer<Vec<RuleView>> {
+        self.rules()
+    }
+
+    fn add_rule(&self, draft: RuleDraft) -> impl Answer<Rule> {
+        self.add_rule(draft)
+    }
+
+    fn withdraw_rule(&self, id: RuleId) -> impl Answer<()> {
+        self.withdraw_rule(id)
+    }
+
+    fn auto_approved(&self, caller: Caller) -> impl Future<Output = AutoApproved> + Send {
+        self.auto_approved(caller)
+    }
+
     fn approve_launches(&self, ids: Vec<String>) -> impl Answer<()> {
         self.approve_launches(ids)
     }
 
     fn keep_blocked(&self, id: String) -> impl Answer<()> {
         self.keep_blocked(id)
+    }
+
+    fn approve_tools(&self, server: ConnectorId, versions: Vec<(ToolName, String)>) -> impl Answer<()> {
+        self.approve_tools(server, versions)
+    }
+
+    fn keep_tool_blocked(&self, server: ConnectorId, tool: ToolName, version: String) -> impl Answer<()> {
+        self.keep_tool_blocked(server, tool, version)
+    }
+
+    fn approve_instructions(&self, server: ConnectorId, version: String) -> impl Answer<()> {
+        self.approve_instructions(server, version)
     }
 
     fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> impl Answer<String> {

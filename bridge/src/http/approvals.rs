@@ -1,5 +1,7 @@
-//! Questions and launches that wait for the person. The owner sees and answers them; whoever made the call sees how its
+//! Questions, launches and tools that wait for the person. The owner sees and answers them; whoever made the call sees how its
 //! own questions stand.
+
+mod tools;
 
 use axum::{extract::State, response::Response};
 use serde::{Deserialize, Serialize};
@@ -12,9 +14,10 @@ use super::{
     routes::Routes,
 };
 use crate::{
-    bridge::{ApprovalAnswer, Caller},
+    bridge::{ApprovalAnswer, CallReply, Caller, PROPOSAL},
     error::ApiError,
-    snapshot::{ApprovalState, ApprovalView, ChangeQuestion, LaunchReview, Question, Snapshot},
+    snapshot::{ApprovalState, ApprovalView, ChangeQuestion, LaunchReview, Question, RuleProposal, Snapshot},
+    trust::rules::RuleDraft,
 };
 
 /// One question in an answer.
@@ -91,6 +94,17 @@ impl<'a> Launch<'a> {
 enum Waits<'a> {
     Question(Approval<'a>),
     Launch(Box<Launch<'a>>),
+    Tools(Box<tools::Tools<'a>>),
+    Rule(Box<Wish<'a>>),
+}
+
+/// A wish of the file.
+#[derive(Serialize)]
+struct Wish<'a> {
+    kind: &'static str,
+    state: ApprovalState,
+    #[serde(flatten)]
+    proposal: &'a RuleProposal,
 }
 
 pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller): Asker) -> Response {
@@ -105,8 +119,18 @@ pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller):
         .map(|view| Waits::Question(Approval::for_caller(&caller, view)));
     let launches = snapshot.reviews.launches.iter().filter(|_| caller.is_owner());
     let launches = launches.map(|review| Waits::Launch(Box::new(Launch::waiting(review))));
+    let tools = snapshot.reviews.tools.iter().filter(|_| caller.is_owner());
+    let tools = tools.map(|review| Waits::Tools(Box::new(tools::Tools::waiting(review))));
+    let wishes = snapshot.reviews.proposals.iter().filter(|_| caller.is_owner());
+    let wishes = wishes.map(|proposal| {
+        Waits::Rule(Box::new(Wish {
+            kind: "rule",
+            state: ApprovalState::Waiting,
+            proposal,
+        }))
+    });
     respond::json(&List {
-        approvals: questions.chain(launches).collect(),
+        approvals: questions.chain(launches).chain(tools).chain(wishes).collect(),
     })
 }
 
@@ -124,6 +148,9 @@ pub(super) async fn one<A: Api>(
     if let Some(review) = launch(&snapshot, &id).filter(|_| caller.is_owner()) {
         return Ok(respond::json(&Launch::waiting(review)));
     }
+    if let Some(review) = tools::find(&snapshot, &id).filter(|_| caller.is_owner()) {
+        return Ok(respond::json(&tools::Tools::waiting(review)));
+    }
     let view = routes.api.approval(caller.clone(), id).await?;
     Ok(respond::json(&Approval::for_caller(&caller, &view)))
 }
@@ -136,6 +163,12 @@ enum Said {
     Deny,
     Cancel,
     Longer,
+    /// To a call: this caller may use this tool until the bridge ends.
+    UntilQuit,
+    /// To a call: yes, and a rule for this caller, this tool and these arguments, or as `rule` says.
+    Always,
+    /// To a call: no, and this caller may never use this tool.
+    Block,
 }
 
 /// `content` are the values of a form, only with `approve`; without them the form's own proposals are taken.
@@ -145,6 +178,12 @@ pub(super) struct AnswerBody {
     answer: Said,
     #[serde(default)]
     content: Option<Map<String, Value>>,
+    /// Only with `approve`, to a call: those that ask for exactly the same are allowed too.
+    #[serde(default)]
+    same: bool,
+    /// Only with `always`.
+    #[serde(default)]
+    rule: Option<RuleDraft>,
 }
 
 #[derive(Serialize)]
@@ -171,7 +210,8 @@ async fn answer_launch<A: Api>(
             routes.api.keep_blocked(review.id.clone()).await?;
             ApprovalState::Denied
         }
-        (Said::Approve | Said::Deny, Some(_)) | (Said::Cancel | Said::Longer, _) => {
+        (Said::Approve | Said::Deny, Some(_))
+        | (Said::Cancel | Said::Longer | Said::UntilQuit | Said::Always | Said::Block, _) => {
             return Err(Refused(ApiError::bad_request(
                 "A launch is answered with \"approve\" or \"deny\" alone; it waits without an end.",
             )));
@@ -184,6 +224,22 @@ async fn answer_launch<A: Api>(
     }))
 }
 
+/// A wish of the file is let be, or not.
+async fn answer_proposal<A: Api>(routes: &Routes<A>, id: String, body: &AnswerBody) -> Result<Response, Refused> {
+    let yes = match (&body.answer, &body.content) {
+        (Said::Approve, None) => true,
+        (Said::Deny, None) => false,
+        (Said::Approve | Said::Deny, Some(_))
+        | (Said::Cancel | Said::Longer | Said::UntilQuit | Said::Always | Said::Block, _) => {
+            return Err(Refused(ApiError::bad_request(
+                "A wish of the file is answered with \"approve\" or \"deny\" alone.",
+            )));
+        }
+    };
+    routes.api.answer_proposal(id, yes).await?;
+    Ok(respond::json(&super::manage::DONE))
+}
+
 pub(super) async fn answer<A: Api>(
     State(routes): State<Routes<A>>,
     _: Owner,
@@ -194,20 +250,36 @@ pub(super) async fn answer<A: Api>(
     if let Some(review) = launch(&snapshot, &id) {
         return answer_launch(&routes, review, body).await;
     }
-    let answer = match (body.answer, body.content) {
-        (Said::Approve, content) => Some(ApprovalAnswer::Approve(content)),
-        (Said::Deny, None) => Some(ApprovalAnswer::Deny),
-        (Said::Cancel, None) => Some(ApprovalAnswer::Cancel),
-        (Said::Longer, None) => None,
-        (Said::Deny | Said::Cancel | Said::Longer, Some(_)) => {
+    if let Some(review) = tools::find(&snapshot, &id) {
+        return tools::answer(&routes, review, body).await;
+    }
+    if id.starts_with(PROPOSAL) {
+        return answer_proposal(&routes, id, &body).await;
+    }
+    let api = &routes.api;
+    let view = match (body.answer, body.content, body.same, body.rule) {
+        (Said::Approve, None, true, None) => api.answer_call(id, CallReply::Once { also_same: true }).await?,
+        (Said::Approve, content, false, None) => api.answer_approval(id, ApprovalAnswer::Approve(content)).await?,
+        (Said::Deny, None, false, None) => api.answer_approval(id, ApprovalAnswer::Deny).await?,
+        (Said::Cancel, None, false, None) => api.answer_approval(id, ApprovalAnswer::Cancel).await?,
+        (Said::Longer, None, false, None) => api.extend_approval(id).await?,
+        (Said::UntilQuit, None, false, None) => api.answer_call(id, CallReply::UntilQuit).await?,
+        (Said::Block, None, false, None) => api.answer_call(id, CallReply::Block).await?,
+        (Said::Always, None, false, draft) => {
+            let draft = match draft {
+                Some(draft) => draft,
+                None => api.draft_rule(id.clone()).await?,
+            };
+            api.always_allow(id, draft).await?
+        }
+        (
+            Said::Approve | Said::Deny | Said::Cancel | Said::Longer | Said::UntilQuit | Said::Block | Said::Always,
+            ..,
+        ) => {
             return Err(Refused(ApiError::bad_request(
-                "The member content goes only with \"answer\": \"approve\".",
+                "The members content and same go only with \"answer\": \"approve\", rule only with \"always\".",
             )));
         }
-    };
-    let view = match answer {
-        Some(answer) => routes.api.answer_approval(id, answer).await?,
-        None => routes.api.extend_approval(id).await?,
     };
     let auth_url = match (&view.question, view.state) {
         (Question::Manage { change, .. }, ApprovalState::Approved) if matches!(**change, ChangeQuestion::SignIn) => {

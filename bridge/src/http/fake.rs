@@ -37,8 +37,8 @@ use super::{
 };
 use crate::{
     bridge::{
-        ApprovalAnswer, CallRequest, Caller, ClientChange, LogQuery, PairingBegun, Pending, PromptAnswer, PromptList,
-        ReadAnswer, ResourceList, ResultPiece, SavedResource, SignInAsk, Terms, TrustChange,
+        ApprovalAnswer, AutoApproved, CallReply, CallRequest, Caller, ClientChange, LogQuery, PairingBegun, Pending,
+        PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece, SavedResource, SignInAsk, Terms, TrustChange,
     },
     caller::Scope,
     clients::pairing::Polled,
@@ -52,12 +52,15 @@ use crate::{
     snapshot::{
         ActivityFilter, ActivityPage, ApiView, ApprovalState, ApprovalView, AskerView, AuthState, AuthView, CallAnswer,
         ClientView, ConfigView, ConnectionView, ConnectorDetail, ConnectorView, Elicitation, EntryOrigin, ExportFormat,
-        KeptIn, KeychainView, LaunchReview, LaunchShown, LaunchWhy, LogPage, Question, Readiness, RejectedTool,
-        Reviews, SecretView, SignInOutcome, Snapshot, Status, ToolHints, ToolState, ToolView, TransportKind, TrustView,
+        FindingView, KeptIn, KeychainView, LaunchReview, LaunchShown, LaunchWhy, LogPage, Question, Readiness,
+        RejectedTool, Reviews, RuleView, SecretView, SignInOutcome, Snapshot, Status, TextReview, ToolHints,
+        ToolReview, ToolState, ToolText, ToolView, ToolsReview, TransportKind, TrustView,
     },
     store::ActivityCursor,
     tools::{Listing, Offer, Tool, ToolList},
+    traffic::Place,
     trust::Fingerprint,
+    trust::rules::{Rule, RuleDraft, RuleId},
     wishes::Wish,
 };
 
@@ -158,6 +161,7 @@ fn tool_view(connector: &str, tool: &str, enabled: bool, auto_approved: bool) ->
         enabled,
         state: ToolState::Approved,
         findings: Vec::new(),
+        hidden: (!enabled).then(|| "It is turned off.".to_owned()),
         auto_approved,
     }
 }
@@ -221,6 +225,47 @@ fn client(id: &str) -> ClientView {
     }
 }
 
+fn tools_review() -> ToolsReview {
+    let text = || ToolText {
+        title: None,
+        description: PRIVATE.to_owned(),
+        input_schema: "{}".to_owned(),
+        output_schema: None,
+        hints: ToolHints::default(),
+    };
+    let finding = || FindingView {
+        kind: "instruction".to_owned(),
+        sentence: "It tells the assistant what to do, instead of what the tool does.".to_owned(),
+        place: "description".to_owned(),
+        excerpt: PRIVATE.to_owned(),
+    };
+    let tool = |name: &str, state, findings| {
+        Arc::new(ToolReview {
+            tool: ToolName::new(name),
+            state,
+            version: format!("v-{name}"),
+            before: None,
+            now: text(),
+            findings,
+            approved_at: None,
+        })
+    };
+    ToolsReview {
+        server: ConnectorId::parse("files").unwrap(),
+        server_name: "Files".to_owned(),
+        tools: vec![
+            tool("new", ToolState::Pending, Vec::new()),
+            tool("odd", ToolState::Held, vec![finding()]),
+        ],
+        instructions: Some(TextReview {
+            version: "v-text".to_owned(),
+            before: None,
+            now: PRIVATE.to_owned(),
+            findings: Vec::new(),
+        }),
+    }
+}
+
 impl Api for FakeApi {
     fn snapshot(&self) -> Arc<Snapshot> {
         Arc::new(Snapshot {
@@ -238,6 +283,7 @@ impl Api for FakeApi {
             missed: Vec::new(),
             reviews: Reviews {
                 launches: vec![launch("launch-1")],
+                tools: vec![tools_review()],
                 ..Reviews::default()
             },
             trust: TrustView::default(),
@@ -314,16 +360,29 @@ impl Api for FakeApi {
         Ok(ResourceList::default())
     }
 
-    async fn read_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> Result<ReadAnswer, ApiError> {
+    async fn read_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+        _: Option<Arc<Place>>,
+    ) -> Result<ReadAnswer, ApiError> {
         self.did(format!("read_resource {} {server} {uri}", caller.label()));
         Ok(ReadAnswer {
             contents: vec![json!({"type": "resource", "resource": {"uri": uri, "text": "t"}})],
             truncated: false,
             result_id: None,
+            warnings: Vec::new(),
         })
     }
 
-    async fn save_resource(&self, caller: Caller, server: ConnectorId, uri: String) -> Result<SavedResource, ApiError> {
+    async fn save_resource(
+        &self,
+        caller: Caller,
+        server: ConnectorId,
+        uri: String,
+        _: Option<Arc<Place>>,
+    ) -> Result<SavedResource, ApiError> {
         self.did(format!("save_resource {} {server} {uri}", caller.label()));
         Ok(SavedResource {
             result_id: "r".into(),
@@ -343,6 +402,7 @@ impl Api for FakeApi {
         server: ConnectorId,
         name: String,
         arguments: Map<String, Value>,
+        _: Option<Arc<Place>>,
     ) -> Result<PromptAnswer, ApiError> {
         let arguments = Value::Object(arguments);
         self.did(format!("get_prompt {} {server} {name} {arguments}", caller.label()));
@@ -351,6 +411,7 @@ impl Api for FakeApi {
             messages: Vec::new(),
             truncated: false,
             result_id: None,
+            warnings: Vec::new(),
         })
     }
 
@@ -372,6 +433,7 @@ impl Api for FakeApi {
                 name: "#3".into(),
                 reason: "It has no name.".into(),
             }],
+            instructions: None,
             entry: PRIVATE.into(),
             secrets: vec![SecretView {
                 name: Some(PRIVATE.into()),
@@ -538,6 +600,45 @@ impl Api for FakeApi {
         Ok(question(&id))
     }
 
+    async fn answer_call(&self, id: String, reply: CallReply) -> Result<ApprovalView, ApiError> {
+        self.did(format!("answer_call {id} {reply:?}"));
+        Ok(question(&id))
+    }
+
+    async fn draft_rule(&self, id: String) -> Result<RuleDraft, ApiError> {
+        self.did(format!("draft_rule {id}"));
+        Err(ApiError::bad_request("No rule is drafted here."))
+    }
+
+    async fn always_allow(&self, id: String, draft: RuleDraft) -> Result<ApprovalView, ApiError> {
+        self.did(format!("always_allow {id} {draft:?}"));
+        Ok(question(&id))
+    }
+
+    async fn answer_proposal(&self, id: String, yes: bool) -> Result<(), ApiError> {
+        self.did(format!("answer_proposal {id} {yes}"));
+        Ok(())
+    }
+
+    async fn rules(&self) -> Result<Vec<RuleView>, ApiError> {
+        self.did("rules".to_owned());
+        Ok(Vec::new())
+    }
+
+    async fn add_rule(&self, draft: RuleDraft) -> Result<Rule, ApiError> {
+        self.did(format!("add_rule {} {:?}", draft.server, draft.patterns));
+        Err(ApiError::bad_request("No rule is made here."))
+    }
+
+    async fn withdraw_rule(&self, id: RuleId) -> Result<(), ApiError> {
+        self.did(format!("withdraw_rule {id}"));
+        Ok(())
+    }
+
+    async fn auto_approved(&self, _: Caller) -> AutoApproved {
+        AutoApproved::default()
+    }
+
     async fn extend_approval(&self, id: String) -> Result<ApprovalView, ApiError> {
         self.did(format!("extend_approval {id}"));
         Ok(question(&id))
@@ -550,6 +651,25 @@ impl Api for FakeApi {
 
     async fn keep_blocked(&self, id: String) -> Result<(), ApiError> {
         self.did(format!("keep_blocked {id}"));
+        Ok(())
+    }
+
+    async fn approve_tools(&self, server: ConnectorId, versions: Vec<(ToolName, String)>) -> Result<(), ApiError> {
+        let versions: Vec<_> = versions
+            .iter()
+            .map(|(tool, version)| format!("{tool}={version}"))
+            .collect();
+        self.did(format!("approve_tools {server} {}", versions.join(" ")));
+        Ok(())
+    }
+
+    async fn keep_tool_blocked(&self, server: ConnectorId, tool: ToolName, version: String) -> Result<(), ApiError> {
+        self.did(format!("keep_tool_blocked {server} {tool}={version}"));
+        Ok(())
+    }
+
+    async fn approve_instructions(&self, server: ConnectorId, version: String) -> Result<(), ApiError> {
+        self.did(format!("approve_instructions {server} {version}"));
         Ok(())
     }
 

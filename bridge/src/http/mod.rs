@@ -23,6 +23,7 @@ mod peer;
 mod port;
 mod respond;
 mod routes;
+mod rules;
 mod scopes;
 mod secrets;
 mod server;

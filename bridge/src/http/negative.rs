@@ -212,16 +212,21 @@ async fn paths_that_do_not_exist_and_methods_that_do_not_fit_are_said_so() {
     for route in Routes::<FakeApi>::TABLE {
         let path = route.path.replace("{id}", "files");
         let allowed = match (route.method, path.starts_with("/mcp/servers/")) {
-            _ if matches!(route.path, "/mcp/approvals/{id}" | "/mcp/pairing" | "/mcp/trust") => {
+            _ if matches!(
+                route.path,
+                "/mcp/approvals/{id}" | "/mcp/rules" | "/mcp/pairing" | "/mcp/trust"
+            ) =>
+            {
                 "allow: get,head,post\r\n"
             }
             _ if route.path == "/mcp/clients/{id}" => "allow: post,delete\r\n",
+            (MethodFilter::DELETE, _) => "allow: delete\r\n",
             (MethodFilter::POST, true) => "allow: post,get,head\r\n",
             (MethodFilter::POST, false) => "allow: post\r\n",
             _ => "allow: get,head\r\n",
         };
         for method in ["PUT", "DELETE", "PATCH", "TRACE", "BREW"] {
-            if (method, route.path) == ("DELETE", "/mcp/clients/{id}") {
+            if method == "DELETE" && matches!(route.path, "/mcp/clients/{id}" | "/mcp/rules/{id}") {
                 continue;
             }
             let reply = server.ask(request(method, &path, &[], "")).await;
@@ -244,12 +249,16 @@ async fn a_walk_in_changes_nothing_and_is_told_where_the_owner_does() {
         ("/mcp/servers/stop-trying", r#"{"id":"files"}"#),
         ("/mcp/keychain", r#"{"action":"look_again"}"#),
         ("/mcp/keychain", r#"{"action":"keep_until_quit"}"#),
-        ("/mcp/resources/read", r#"{"server":"files","uri":"a:b"}"#),
-        ("/mcp/resources/read", r#"{"server":"files","uri":"a:b","save":true}"#),
-        ("/mcp/prompts/get", r#"{"server":"files","name":"p","arguments":{}}"#),
         ("/mcp/approvals/q1", r#"{"answer":"approve","content":{}}"#),
         ("/mcp/approvals/q1", r#"{"answer":"deny"}"#),
         ("/mcp/approvals/q1", r#"{"answer":"longer"}"#),
+        ("/mcp/approvals/q1", r#"{"answer":"until_quit"}"#),
+        ("/mcp/approvals/q1", r#"{"answer":"always"}"#),
+        ("/mcp/approvals/q1", r#"{"answer":"block"}"#),
+        (
+            "/mcp/rules",
+            r#"{"effect":"allow","server":"files","kind":"tools","patterns":["*"],"arguments":{"which":"any"},"caller":{"who":"anyone"},"lasts":"kept"}"#,
+        ),
     ] {
         let reply = server.ask(post(path, body)).await;
         assert_eq!(
@@ -263,12 +272,7 @@ async fn a_walk_in_changes_nothing_and_is_told_where_the_owner_does() {
             reply.body
         );
     }
-    for path in [
-        "/mcp/servers/files/log",
-        "/mcp/resources",
-        "/mcp/resources?server=files",
-        "/mcp/prompts",
-    ] {
+    for path in ["/mcp/servers/files/log", "/mcp/rules"] {
         let reply = server.ask(get(path)).await;
         assert_eq!(
             (reply.status, reply.refusal().as_str()),

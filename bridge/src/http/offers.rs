@@ -1,4 +1,6 @@
-//! Resources and prompts: what there is, reading, getting. The owner's, until others may be asked about.
+//! Resources and prompts: what there is, reading, getting. Decided like calls.
+
+use std::sync::Arc;
 
 use axum::{extract::State, response::Response};
 use serde::Deserialize;
@@ -6,11 +8,15 @@ use serde_json::{Map, Value};
 
 use super::{
     api::Api,
-    extract::{Json, Owner, Params, Refused, Turn, existing_id},
+    extract::{Asker, Json, Params, Refused, Turn, existing_id},
     respond,
     routes::Routes,
 };
-use crate::{bridge::Caller, error::ApiError};
+use crate::{
+    bridge::{Caller, unknown_server},
+    error::ApiError,
+    ids::ConnectorId,
+};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,20 +27,36 @@ pub(super) struct ListParams {
 
 pub(super) async fn resources<A: Api>(
     State(routes): State<Routes<A>>,
-    _: Owner,
+    Asker(caller): Asker,
     Params(params): Params<ListParams>,
 ) -> Result<Response, Refused> {
-    let server = params.server.as_deref().map(existing_id).transpose()?;
-    Ok(respond::json(&routes.api.resources(server.as_ref())?))
+    let server = seen(&caller, params)?;
+    let mut list = routes.api.resources(server.as_ref())?;
+    list.resources.retain(|one| caller.sees(one.server.as_str()));
+    list.templates.retain(|one| caller.sees(one.server.as_str()));
+    list.rejected.retain(|one| caller.sees(one.server.as_str()));
+    Ok(respond::json(&list))
 }
 
 pub(super) async fn prompts<A: Api>(
     State(routes): State<Routes<A>>,
-    _: Owner,
+    Asker(caller): Asker,
     Params(params): Params<ListParams>,
 ) -> Result<Response, Refused> {
+    let server = seen(&caller, params)?;
+    let mut list = routes.api.prompts(server.as_ref())?;
+    list.prompts.retain(|one| caller.sees(one.server.as_str()));
+    list.rejected.retain(|one| caller.sees(one.server.as_str()));
+    Ok(respond::json(&list))
+}
+
+/// The one connector that is asked about, where this caller may know of it.
+fn seen(caller: &Caller, params: ListParams) -> Result<Option<ConnectorId>, ApiError> {
     let server = params.server.as_deref().map(existing_id).transpose()?;
-    Ok(respond::json(&routes.api.prompts(server.as_ref())?))
+    match server {
+        Some(server) if !caller.sees(server.as_str()) => Err(unknown_server(server.as_str())),
+        server => Ok(server),
+    }
 }
 
 #[derive(Deserialize)]
@@ -49,19 +71,20 @@ pub(super) struct ReadBody {
 
 pub(super) async fn read<A: Api>(
     State(routes): State<Routes<A>>,
-    _: Owner,
-    Turn(_place): Turn,
+    Asker(caller): Asker,
+    Turn(place): Turn,
     Json(body): Json<ReadBody>,
 ) -> Result<Response, Refused> {
     let server = existing_id(&body.server)?;
     if body.uri.is_empty() {
         return Err(Refused(ApiError::bad_request("The member uri is empty.")));
     }
+    let turn = Some(Arc::new(place));
     if body.save {
-        let saved = routes.api.save_resource(Caller::Owner, server, body.uri).await?;
+        let saved = routes.api.save_resource(caller, server, body.uri, turn).await?;
         return Ok(respond::json(&saved));
     }
-    let answer = routes.api.read_resource(Caller::Owner, server, body.uri).await?;
+    let answer = routes.api.read_resource(caller, server, body.uri, turn).await?;
     Ok(respond::json(&answer))
 }
 
@@ -76,8 +99,8 @@ pub(super) struct PromptBody {
 
 pub(super) async fn prompt<A: Api>(
     State(routes): State<Routes<A>>,
-    _: Owner,
-    Turn(_place): Turn,
+    Asker(caller): Asker,
+    Turn(place): Turn,
     Json(body): Json<PromptBody>,
 ) -> Result<Response, Refused> {
     let server = existing_id(&body.server)?;
@@ -89,7 +112,7 @@ pub(super) async fn prompt<A: Api>(
     }
     let answer = routes
         .api
-        .get_prompt(Caller::Owner, server, body.name, arguments)
+        .get_prompt(caller, server, body.name, arguments, Some(Arc::new(place)))
         .await?;
     Ok(respond::json(&answer))
 }

@@ -1,6 +1,6 @@
 //! What there is: one table, from which the router is built, and the routes that are about calls.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -21,7 +21,7 @@ use super::{
     credential::PAIR_PATH,
     events,
     extract::{Asker, Json, Name, Params, Refused, Turn},
-    gate, manage, offers, respond, secrets, servers, sign_in, tools,
+    gate, manage, offers, respond, rules, secrets, servers, sign_in, tools,
 };
 use crate::{
     bridge::{BridgeHandle, CallRequest, ResultPiece},
@@ -63,7 +63,7 @@ impl<A: Api> Routes<A> {
         Route::new(GET, "/mcp/servers/{id}", |method| on(method, servers::one::<A>)),
         Route::new(GET, "/mcp/servers/{id}/log", |method| on(method, servers::log::<A>)),
         Route::new(GET, "/mcp/auto-approved", |method| {
-            on(method, tools::auto_approved::<A>)
+            on(method, rules::auto_approved::<A>)
         }),
         Route::new(POST, "/mcp/servers/add", |method| action(method, manage::add::<A>)),
         Route::new(POST, "/mcp/servers/toggle", |method| {
@@ -104,6 +104,9 @@ impl<A: Api> Routes<A> {
         Route::new(GET, "/mcp/trust", |method| on(method, clients::trust::<A>)),
         Route::new(POST, "/mcp/trust", |method| on(method, clients::set_trust::<A>)),
         Route::new(POST, "/mcp/trust/askers", |method| on(method, clients::set_asker::<A>)),
+        Route::new(GET, "/mcp/rules", |method| on(method, rules::list::<A>)),
+        Route::new(POST, "/mcp/rules", |method| on(method, rules::add::<A>)),
+        Route::new(DELETE, "/mcp/rules/{id}", |method| on(method, rules::withdraw::<A>)),
         Route::new(POST, "/mcp/oauth/start", |method| on(method, sign_in::start::<A>)),
         Route::new(POST, "/mcp/oauth/cancel", |method| on(method, sign_in::cancel::<A>)),
         Route::new(POST, "/mcp/oauth/sign-out", |method| on(method, sign_in::sign_out::<A>)),
@@ -197,7 +200,7 @@ struct CallBody {
 async fn call<A: Api>(
     State(routes): State<Routes<A>>,
     Asker(caller): Asker,
-    Turn(_place): Turn,
+    Turn(place): Turn,
     Json(body): Json<CallBody>,
 ) -> Result<Response, Refused> {
     if body.timeout_ms.is_some_and(|ms| !(1..=MAX_CALL_MS).contains(&ms)) {
@@ -209,6 +212,7 @@ async fn call<A: Api>(
         name: body.name,
         input: body.input.unwrap_or_default(),
         timeout: body.timeout_ms.map(Duration::from_millis),
+        turn: Some(Arc::new(place)),
     };
     let answer = routes.api.call(caller, request).await?;
     Ok(respond::json(&answer))

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::{extract::State, response::Response};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::{
     api::Api,
@@ -17,7 +18,7 @@ use crate::{
     error::{Action, ApiError, Code},
     snapshot::{
         ApiView, AuthView, ConnectionView, ConnectorDetail, ConnectorView, KeychainView, Notice, RejectedTool,
-        SecretView, Status, ToolView, TransportKind,
+        SecretView, Status, ToolHints, ToolState, ToolView, TransportKind,
     },
 };
 
@@ -111,24 +112,18 @@ pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller):
 #[derive(Serialize)]
 struct Detail<'a> {
     server: Server<'a>,
-    tools: Vec<Tool<'a>>,
+    tools: Vec<ToolView>,
     /// Tools that cannot be offered at all.
     rejected: &'a [RejectedTool],
+    /// What the server tells assistants about itself, as the person approved it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a str>,
     /// The entry as written in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<&'a str>,
     /// What the entry names, and whether it is set; never a value.
     #[serde(skip_serializing_if = "Option::is_none")]
     secrets: Option<&'a [SecretView]>,
-}
-
-#[derive(Serialize)]
-struct Tool<'a> {
-    #[serde(flatten)]
-    view: &'a ToolView,
-    /// Why it is not listed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hidden: Option<&'static str>,
 }
 
 pub(super) async fn one<A: Api>(
@@ -139,8 +134,9 @@ pub(super) async fn one<A: Api>(
     let detail = routes.api.connector(caller.clone(), id).await?;
     Ok(respond::json(&Detail {
         server: Server::for_caller(&caller, &detail.connector),
-        tools: tools(&detail),
+        tools: tools(&caller, &detail),
         rejected: &detail.rejected,
+        instructions: detail.instructions.as_deref(),
         entry: match caller {
             Caller::WalkIn(_) | Caller::Client { .. } => None,
             Caller::Owner => Some(&detail.entry),
@@ -152,7 +148,8 @@ pub(super) async fn one<A: Api>(
     }))
 }
 
-fn tools(detail: &ConnectorDetail) -> Vec<Tool<'_>> {
+/// What was not approved says nothing to anybody but the owner: an assistant would read it.
+fn tools(caller: &Caller, detail: &ConnectorDetail) -> Vec<ToolView> {
     let connector_hides = match detail.connector.status {
         Status::Disabled => Some("The connector is turned off."),
         Status::Invalid => Some("The connector's entry in connectors.json cannot be used."),
@@ -167,17 +164,27 @@ fn tools(detail: &ConnectorDetail) -> Vec<Tool<'_>> {
         | Status::KeychainUnavailable
         | Status::Error => None,
     };
-    let hidden = |view: &ToolView| {
-        let by_list = (!view.enabled).then_some("It is turned off (disabledTools in connectors.json).");
-        connector_hides.or(by_list)
+    let shown = |view: &ToolView| {
+        let mut view = view.clone();
+        if let Some(why) = connector_hides {
+            view.hidden = Some(why.to_owned());
+        }
+        let is_approved = match view.state {
+            ToolState::Approved | ToolState::Reworded => true,
+            ToolState::Pending | ToolState::Held | ToolState::Changed => false,
+        };
+        if !caller.is_owner() {
+            view.findings.clear();
+        }
+        if !is_approved && !caller.is_owner() {
+            view.title = None;
+            view.description.clear();
+            view.input_schema = json!({"type": "object", "properties": {}});
+            view.hints = ToolHints::default();
+        }
+        view
     };
-    let tools = detail.tools.iter();
-    tools
-        .map(|view| Tool {
-            view,
-            hidden: hidden(view),
-        })
-        .collect()
+    detail.tools.iter().map(shown).collect()
 }
 
 /// Lines of a log in one answer, unless asked otherwise; more than are kept there cannot be.

@@ -3,7 +3,7 @@
 use axum::{extract::State, response::Response};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{
     api::Api,
@@ -13,8 +13,7 @@ use super::{
 };
 use crate::{
     bridge::{Caller, unknown_server},
-    ids::ExposedName,
-    tools::{Format, Found, ListQuery, Rendered, ToolList},
+    tools::{Format, ListQuery, Rendered},
 };
 
 #[derive(Deserialize)]
@@ -78,36 +77,4 @@ fn is_known(headers: &HeaderMap, etag: &str) -> bool {
         .flat_map(|value| value.split(','))
         .map(str::trim)
         .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
-}
-
-#[derive(Serialize)]
-struct AutoApproved {
-    tools: Vec<ExposedName>,
-    /// Conditional rules; there are none that the file can hold.
-    rules: [(); 0],
-}
-
-pub(super) async fn auto_approved<A: Api>(State(routes): State<Routes<A>>, Asker(caller): Asker) -> Response {
-    let list = routes.api.tools();
-    let mut tools = Vec::new();
-    for connector in &routes.api.snapshot().connectors {
-        if !caller.sees(&connector.id) {
-            continue;
-        }
-        // One that was removed since has nothing to add.
-        let Ok(detail) = routes.api.connector(Caller::walk_in(), connector.id.clone()).await else {
-            continue;
-        };
-        let approved = detail.tools.into_iter().filter(|tool| tool.auto_approved);
-        tools.extend(
-            approved
-                .map(|tool| tool.exposed_name)
-                .filter(|name| is_listed(&list, name)),
-        );
-    }
-    respond::json(&AutoApproved { tools, rules: [] })
-}
-
-fn is_listed(list: &ToolList, name: &ExposedName) -> bool {
-    matches!(list.find(name.as_str()), Some(Found::Listed(_)))
 }

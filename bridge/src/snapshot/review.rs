@@ -1,10 +1,15 @@
 //! What waits for the person's look before it may run or be offered.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use ts_rs::TS;
 
 use super::{ToolHints, WhoView};
-use crate::ids::{ConnectorId, ToolName};
+use crate::{
+    ids::{ConnectorId, ToolName},
+    trust::scan::Finding,
+};
 
 /// Everything that waits for a look.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, TS)]
@@ -131,7 +136,7 @@ pub struct ToolsReview {
     #[ts(type = "string")]
     pub server: ConnectorId,
     pub server_name: String,
-    pub tools: Vec<ToolReview>,
+    pub tools: Vec<Arc<ToolReview>>,
     /// What the server tells assistants about itself, where that waits.
     pub instructions: Option<TextReview>,
 }
@@ -204,6 +209,17 @@ pub struct FindingView {
     pub place: String,
     /// What was found, hidden characters made visible, shortened.
     pub excerpt: String,
+}
+
+impl From<&Finding> for FindingView {
+    fn from(finding: &Finding) -> Self {
+        Self {
+            kind: finding.kind.name().to_owned(),
+            sentence: finding.kind.sentence().to_owned(),
+            place: finding.place.clone(),
+            excerpt: finding.excerpt.clone(),
+        }
+    }
 }
 
 /// `autoApprove` in the file asks for what only the person can allow.

@@ -158,6 +158,8 @@ pub struct AskerView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
 #[ts(export_to = "bridge.ts")]
 pub struct MutedView {
+    /// Names this caller, to let it ask again.
+    pub id: String,
     pub who: WhoView,
     /// Unix milliseconds; `null` = until the person is back.
     #[serde(skip_serializing_if = "Option::is_none")]

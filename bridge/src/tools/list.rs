@@ -1,6 +1,10 @@
 //! The tool list that callers read: made once per change, then only looked up and sent.
 
-use std::{ops::Range, sync::Arc, sync::OnceLock};
+use std::{
+    collections::HashMap,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
@@ -27,14 +31,33 @@ pub enum Listing {
     /// Callers see it.
     Listed,
     /// It has its name, so that a call can be told why it is refused, but callers do not see it.
-    Hidden,
+    Hidden(Unlisted),
+}
+
+/// Why callers do not see a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unlisted {
+    /// Its connector is off.
+    ConnectorOff,
+    /// What its connector runs or contacts waits for the person's look, or what was approved of it cannot be looked up.
+    ConnectorWaits,
+    /// `disabledTools` names it.
+    Disabled,
+    /// It is new and waits for the person's look.
+    Pending,
+    /// Something about it stands out, and it waits for the person's look.
+    Held,
+    /// It is not what was approved.
+    Changed,
+    /// What was approved cannot be looked up at present.
+    TrustUnknown,
 }
 
 /// What a name that a caller gave stands for.
 #[derive(Debug, Clone, Copy)]
 pub enum Found<'a> {
     Listed(&'a ListedTool),
-    Hidden(&'a Route),
+    Hidden(&'a Route, Unlisted),
 }
 
 /// The form of the listed tools; its name in a query is its own in lower case.
@@ -80,18 +103,21 @@ impl ToolList {
     /// Names and renders everything. Takes the hidden tools too, whose names count when names collide.
     pub fn build(offers: Vec<Offer>) -> Self {
         let routes = expose(offers.iter().map(|o| (o.server.clone(), o.tool.name.clone())));
-        let tools: Vec<ListedTool> = offers
-            .into_iter()
-            .filter(|offer| offer.listing == Listing::Listed)
-            .filter_map(|offer| {
-                let exposed = routes.exposed(&offer.server, &offer.tool.name)?.clone();
-                Some(ListedTool {
+        let mut tools = Vec::new();
+        let mut hidden = HashMap::new();
+        for offer in offers {
+            let Some(exposed) = routes.exposed(&offer.server, &offer.tool.name).cloned() else {
+                continue;
+            };
+            match offer.listing {
+                Listing::Listed => tools.push(ListedTool {
                     exposed,
                     server: offer.server,
                     tool: offer.tool,
-                })
-            })
-            .collect();
+                }),
+                Listing::Hidden(why) => drop(hidden.insert(exposed, why)),
+            }
+        }
         let listed = tools.iter().enumerate().map(|(i, t)| (t.exposed.clone(), i)).collect();
         let page = render(tools.iter().map(AnthropicTool));
         Self {
@@ -102,6 +128,7 @@ impl ToolList {
             mcp: OnceLock::new(),
             routes,
             listed,
+            hidden,
         }
     }
 
@@ -110,7 +137,7 @@ impl ToolList {
         let route = self.routes.resolve(name)?;
         match self.listed.get(&route.exposed).and_then(|index| self.tools.get(*index)) {
             Some(tool) => Some(Found::Listed(tool)),
-            None => Some(Found::Hidden(route)),
+            None => Some(Found::Hidden(route, *self.hidden.get(&route.exposed)?)),
         }
     }
 
@@ -370,10 +397,12 @@ mod tests {
             vec![json!({"name": "a-b"}), json!({"name": "a_b"}), json!({"name": "c"})],
         );
         let before = ToolList::build(all.clone());
-        all[0].listing = Listing::Hidden;
+        all[0].listing = Listing::Hidden(Unlisted::Held);
         let list = ToolList::build(all.clone());
         let hidden = before.exposed(&all[0].server, &all[0].tool.name).unwrap();
-        assert!(matches!(list.find(hidden.as_str()), Some(Found::Hidden(route)) if route.tool.as_str() == "a-b"));
+        assert!(
+            matches!(list.find(hidden.as_str()), Some(Found::Hidden(route, Unlisted::Held)) if route.tool.as_str() == "a-b")
+        );
         assert!(matches!(list.find("mcp__s__c"), Some(Found::Listed(tool)) if tool.tool.name.as_str() == "c"));
         assert!(list.find("mcp__s__d").is_none());
         assert!(!names(&body(&list, &ListQuery::default())).contains(&hidden.as_str()));

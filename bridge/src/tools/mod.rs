@@ -26,7 +26,7 @@ use crate::{
 };
 
 pub use item::{Names, RawItem};
-pub use list::{Format, Found, ListQuery, Listing, McpTool, Offer, Rendered};
+pub use list::{Format, Found, ListQuery, Listing, McpTool, Offer, Rendered, Unlisted};
 pub use mirror::Arguments;
 pub use name::{MAX_NAME_LENGTH, Route, Routes, Unnamed, did_you_mean, expose};
 pub use parse::parse_tools;
@@ -81,4 +81,5 @@ pub struct ToolList {
     routes: Routes,
     /// Places in `tools`.
     listed: HashMap<ExposedName, usize>,
+    hidden: HashMap<ExposedName, Unlisted>,
 }

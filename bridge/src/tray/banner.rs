@@ -1,5 +1,5 @@
-//! What the desktop's notifications say, made from an event and the snapshot. Pure. They hold no words of an upstream,
-//! nothing secret and no answer to give; they lead to the window. Time is passed in.
+//! What the desktop's notifications say, made from an event and the snapshot. Pure. They hold nothing that an
+//! upstream says but the name of a tool, nothing secret, no arguments and no answer to give; they lead to the window. Time is passed in.
 
 use std::{
     collections::HashMap,
@@ -10,7 +10,7 @@ use super::{Route, name, plain};
 use crate::{
     event::Event,
     ids::ConnectorId,
-    snapshot::{SignInOutcome, Snapshot},
+    snapshot::{AskedSubject, CallQuestion, Question, SignInOutcome, Snapshot, WhoView},
 };
 
 /// One notification. Texts are short and without invisible characters.
@@ -67,10 +67,19 @@ pub fn banner(event: &Event, snapshot: &Snapshot) -> Option<Banner> {
                 route: Route::Connector(server.to_string()),
             })
         }
-        Event::ApprovalRequested { server, .. } => Some(Banner {
-            text: format!("{} asks you something.", called(server, snapshot)),
-            route: Route::Approvals,
-        }),
+        Event::ApprovalRequested { server, approval, .. } => {
+            let asked = snapshot.approvals.iter().find(|view| view.id == *approval);
+            Some(Banner {
+                text: match asked.map(|view| &view.question) {
+                    Some(Question::Call { call }) => wants(call, &called(server, snapshot)),
+                    Some(Question::Manage { who, .. }) => format!("{} asks to change something.", asker(who)),
+                    Some(Question::Elicitation { .. }) | None => {
+                        format!("{} asks you something.", called(server, snapshot))
+                    }
+                },
+                route: Route::Approvals,
+            })
+        }
         Event::SignInFinished { server: None, .. }
         | Event::ApprovalResolved { .. }
         | Event::ActivityRecorded { .. }
@@ -80,6 +89,23 @@ pub fn banner(event: &Event, snapshot: &Snapshot) -> Option<Banner> {
         | Event::CallProgress { .. }
         | Event::CallFinished { .. }
         | Event::ConfigError { .. } => None,
+    }
+}
+
+/// Such as "Claude Code asks to use write_file of Files. Answer in the window."
+fn wants(call: &CallQuestion, server: &str) -> String {
+    let what = match &call.subject {
+        AskedSubject::Tool { tool, .. } => format!("use {} of {server}", plain(tool)),
+        AskedSubject::Resource { .. } => format!("read something of {server}"),
+        AskedSubject::Prompt { .. } => format!("use a prompt of {server}"),
+    };
+    format!("{} asks to {what}. Answer in the window.", asker(&call.who))
+}
+
+fn asker(who: &WhoView) -> String {
+    match who.name.as_str() {
+        "" => "A program".to_owned(),
+        name => plain(name),
     }
 }
 

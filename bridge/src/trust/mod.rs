@@ -5,6 +5,7 @@ pub mod decision;
 pub mod fingerprint;
 mod identity;
 pub(crate) mod packages;
+pub mod pins;
 pub(crate) mod review;
 pub(crate) mod rows;
 pub mod rules;

@@ -11,6 +11,7 @@ mod file;
 mod id;
 mod make;
 mod place;
+mod row;
 mod sentence;
 mod web;
 
@@ -34,6 +35,7 @@ pub use self::{
     id::{ClientId, NoId, RuleId},
     make::{Made, Place, RuleDraft, Unfit},
     place::real_place,
+    row::{drop_all, read, read_declined},
 };
 
 /// One rule, as it is kept and as the API shows it.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 mod change;
 mod launch;
+mod tools;
 
 use super::Context;
 use crate::{
@@ -37,6 +38,17 @@ pub(super) async fn approve(context: &Context, args: &ApproveArgs) -> Result<(),
         return approve_launches(context, &client, launches).await;
     };
     let path = path(id);
+    if id.starts_with(tools::TOOLS) {
+        let body = tools::yes(&args.tools, args.instructions).to_string();
+        let answer = client.post(&path, body).await?.ok()?;
+        context.show(&answer, || {
+            format!(
+                "Approved, of {}.",
+                harmless(answer["approval"]["server_name"].as_str().unwrap_or_default())
+            )
+        });
+        return Ok(());
+    }
     let body = match input(&client, &path, &args.values).await? {
         None => json!({"answer": "approve"}).to_string(),
         Some(Input::Typed(content)) => json!({"answer": "approve", "content": content}).to_string(),
@@ -152,6 +164,9 @@ fn shown(screen: Screen, question: &Value, now: Duration) -> String {
     }
     if let Some(text) = change::shown(screen, question) {
         return text;
+    }
+    if question["kind"] == "tools" {
+        return tools::shown(screen, question);
     }
     let word = |value: &Value| harmless(value.as_str().unwrap_or_default());
     let id = question["id"].as_str().unwrap_or_default();

@@ -464,7 +464,11 @@ paired_at: number, expires_at?: number, last_used_at?: number, program: ProgramV
 
 export type AskerView = { path: string, script: string | null, };
 
-export type MutedView = { who: WhoView, 
+export type MutedView = { 
+/**
+ * Names this caller, to let it ask again.
+ */
+id: string, who: WhoView, 
 /**
  * Unix milliseconds; `null` = until the person is back.
  */
@@ -638,6 +642,10 @@ export type ConnectorDetail = { connector: ConnectorView, tools: Array<ToolView>
  */
 rejected: Array<RejectedTool>, 
 /**
+ * What its server tells assistants about itself, as it was approved.
+ */
+instructions?: string, 
+/**
  * The entry as JSON text, as written in the file (owner only).
  */
 entry: string, 
@@ -691,6 +699,10 @@ enabled: boolean, state: ToolState,
  * What the scan found in it.
  */
 findings: Array<FindingView>, 
+/**
+ * Why callers do not see it, in a sentence; absent where they do.
+ */
+hidden?: string, 
 /**
  * True when `autoApprove` covers it.
  */
@@ -880,7 +892,7 @@ export type AddingChoice = { "choice": "look_up" } | { "choice": "nothing" } | {
 
 export type FileValue = { "value": "all" } | { "value": "pattern", pattern: string, };
 
-export type RuleProposal = { server: string, value: FileValue, 
+export type FileProposal = { server: string, value: FileValue, 
 /**
  * What it would allow: clean tools of now that no rule for everybody covers yet. Never empty.
  */

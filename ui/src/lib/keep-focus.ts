@@ -81,7 +81,7 @@ function successorOf(lost: Spot, root: HTMLElement): HTMLElement | null {
   }
   const left = guidedOf(guide.kind, root);
   const next = root.contains(guide.element) ? guide.element : left[Math.min(guide.index, left.length - 1)];
-  return next?.querySelector<HTMLElement>('h2[tabindex="-1"]') ?? root.querySelector<HTMLElement>("h1");
+  return next?.querySelector<HTMLElement>(':is(h2, h3)[tabindex="-1"]') ?? root.querySelector<HTMLElement>("h1");
 }
 
 /** In what is left around: the nearest of the same name (the ✕ of another item), else the control before. */

@@ -9,6 +9,9 @@ export type Route =
   | { screen: "detail"; id: string; tab: Tab; tool: string | null }
   | { screen: "approvals" }
   | { screen: "activity" }
+  /** `id` is the connector whose review is wanted. */
+  | { screen: "review"; id: string | null }
+  | { screen: "assistants" }
   | { screen: "settings" };
 
 /** Unknown addresses lead to the list. */
@@ -24,6 +27,10 @@ export function parseRoute(hash: string): Route {
       return { screen: "approvals" };
     case "activity":
       return { screen: "activity" };
+    case "review":
+      return { screen: "review", id: rest[0] || null };
+    case "assistants":
+      return { screen: "assistants" };
     case "settings":
       return { screen: "settings" };
     case "connectors": {
@@ -41,6 +48,10 @@ export function connectorHref(id: string, tab?: Tab, tool?: string): string {
     .filter((part) => part !== undefined)
     .map((part, index) => (index === 0 ? part : encodeURIComponent(part)))
     .join("/");
+}
+
+export function reviewHref(id: string): string {
+  return `#/review/${encodeURIComponent(id)}`;
 }
 
 class Router {

@@ -7,16 +7,23 @@ import type {
   ActivityFilter,
   ActivityPage,
   ApiError,
+  ApiMode,
+  AskerView,
   CallAnswer,
+  ClientView,
   ConnectorDetail,
   ConnectorView,
   ExportFormat,
   LogPage,
   Paste,
   RedirectKind,
+  RuleDraft,
+  Scope,
   SignInOutcome,
   Snapshot,
+  WalkInPolicy,
 } from "./bridge";
+import type { RuleView } from "./rule";
 
 export type Theme = "system" | "light" | "dark";
 
@@ -32,6 +39,23 @@ export type SignInAsk = {
 
 /** What a pasted address came to; `server` is null where no sign-in waited for it. */
 export type PastedSignIn = { server: string | null; outcome: SignInOutcome; message: string };
+
+export type CallReply = "once" | "until_quit" | "deny" | "block";
+
+/** The version of a package that a connector's command would run at present; `problem` says why it is not known. */
+export type PackageVersions = { package: string; latest: string | null; problem: string | null };
+
+/** What the person decides of an assistant that asks to be paired. */
+export type Pairing = {
+  /** The six digits that it shows. */
+  code: string;
+  scopes: Scope[];
+  /** The connectors it sees; null = all. */
+  servers: string[] | null;
+  /** Unix milliseconds; null = it stays. */
+  expiresAt: number | null;
+  asksItself: boolean;
+};
 
 /** Every function rejects with an {@link ApiError}. */
 export interface Rpc {
@@ -74,9 +98,21 @@ export interface Rpc {
   /** Takes the address on which the browser ended. */
   pasteSignIn(address: string): Promise<PastedSignIn>;
   signOut(id: string): Promise<void>;
-  /** `content` is the JSON text of a form's values; null without a form. */
+  /** `content` is the JSON text of a form's values; null without a form. Of all questions but those about a call. */
   answerApproval(id: string, answer: "approve" | "deny", content: string | null): Promise<void>;
+  /** Answers the question about a call, and with `alsoSame` those that ask for exactly the same. */
+  answerCall(id: string, answer: CallReply, alsoSame: boolean): Promise<void>;
+  /** What a rule that covers this question would be. */
+  draftRule(id: string): Promise<RuleDraft>;
+  /** Makes the rule, and answers the question with yes. `rule` is the JSON text of a {@link RuleDraft}. */
+  alwaysAllow(id: string, rule: string): Promise<void>;
   extendApproval(id: string): Promise<void>;
+  /** Whoever asks this may not ask for an hour. */
+  stopAsking(id: string): Promise<void>;
+  /** `caller` is the id of a muted one. */
+  letAsk(caller: string): Promise<void>;
+  /** The same call of the same caller goes once without asking, within the next ten minutes. */
+  allowNextTime(id: string): Promise<void>;
   /** Opens the page that this question is about in the browser. */
   openApprovalUrl(id: string): Promise<void>;
   /** What happened: the newest `limit` entries; those `before` an id; or, the oldest first, those `after` one. */
@@ -87,6 +123,40 @@ export interface Rpc {
   exportActivity(filter: ActivityFilter, format: ExportFormat): Promise<ActivityExport>;
   /** Told when there are new entries; one listener at a time, for the life of the window. */
   watchActivity(onNews: () => void): Promise<void>;
+  /** `ids` are those of launch reviews. */
+  approveLaunches(ids: string[]): Promise<void>;
+  /** Turns the connector off instead. */
+  keepBlocked(id: string): Promise<void>;
+  /** Looks a package up where it comes from. */
+  versionsOf(server: string): Promise<PackageVersions>;
+  /** Writes this version into the connector's command. */
+  useVersion(server: string, version: string): Promise<void>;
+  approveTools(server: string, versions: { tool: string; version: string }[]): Promise<void>;
+  keepToolBlocked(server: string, tool: string, version: string): Promise<void>;
+  approveInstructions(server: string, version: string): Promise<void>;
+  answerProposal(id: string, answer: "approve" | "decline"): Promise<void>;
+  rules(): Promise<RuleView[]>;
+  /** `rule` is the JSON text of a whole rule; what a draft says of it is taken, the rest stays. */
+  saveRule(rule: string): Promise<void>;
+  withdrawRule(id: string): Promise<void>;
+  clients(): Promise<ClientView[]>;
+  /** `change` is the JSON text of those members of a client's view that are to be others. */
+  changeClient(id: string, change: string): Promise<void>;
+  revokeClient(id: string): Promise<void>;
+  /** For two minutes an assistant may ask to be paired. */
+  openPairing(): Promise<void>;
+  closePairing(): Promise<void>;
+  answerPairing(id: string, pairing: Pairing): Promise<void>;
+  /** Programs without a token that do their own asking. */
+  askers(): Promise<AskerView[]>;
+  setAsker(path: string, script: string | null, on: boolean): Promise<void>;
+  setApiMode(mode: ApiMode): Promise<void>;
+  setWalkIn(policy: WalkInPolicy): Promise<void>;
+  pauseAll(on: boolean): Promise<void>;
+  /** Ends a pause. */
+  resume(server: string): Promise<void>;
+  /** What assistants may do without asking; `tools` counts with `these` only. */
+  choose(server: string, choice: "look_up" | "nothing" | "these", tools: string[]): Promise<void>;
   settings(): Promise<{ theme: Theme }>;
   setTheme(theme: Theme): Promise<void>;
 }
@@ -118,13 +188,43 @@ export const rpc: Rpc = {
   pasteSignIn: (address) => call("paste_sign_in", { address }),
   signOut: (id) => call("sign_out", { id }),
   answerApproval: (id, answer, content) => call("answer_approval", { id, answer, content }),
+  answerCall: (id, answer, alsoSame) => call("answer_call", { id, answer, alsoSame }),
+  draftRule: (id) => call("draft_rule", { id }),
+  alwaysAllow: (id, rule) => call("always_allow", { id, rule }),
   extendApproval: (id) => call("extend_approval", { id }),
+  stopAsking: (id) => call("stop_asking", { id }),
+  letAsk: (caller) => call("let_ask", { caller }),
+  allowNextTime: (id) => call("allow_next_time", { id }),
   openApprovalUrl: (id) => call("open_approval_url", { id }),
   activity: (filter, { before = null, after = null }: { before?: number | null; after?: number | null }, limit) =>
     call("activity", { filter, before, after, limit }),
   activityDays: (days, offsetMinutes) => call("activity_days", { days, offsetMinutes }),
   exportActivity: (filter, format) => call("export_activity", { filter, format }),
   watchActivity: (onNews) => call("watch_activity", { channel: channel(onNews) }),
+  approveLaunches: (ids) => call("approve_launches", { ids }),
+  keepBlocked: (id) => call("keep_blocked", { id }),
+  versionsOf: (server) => call("versions_of", { server }),
+  useVersion: (server, version) => call("use_version", { server, version }),
+  approveTools: (server, versions) => call("approve_tools", { server, versions }),
+  keepToolBlocked: (server, tool, version) => call("keep_tool_blocked", { server, tool, version }),
+  approveInstructions: (server, version) => call("approve_instructions", { server, version }),
+  answerProposal: (id, answer) => call("answer_proposal", { id, answer }),
+  rules: () => call("rules"),
+  saveRule: (rule) => call("save_rule", { rule }),
+  withdrawRule: (id) => call("withdraw_rule", { id }),
+  clients: () => call("clients"),
+  changeClient: (id, change) => call("change_client", { id, change }),
+  revokeClient: (id) => call("revoke_client", { id }),
+  openPairing: () => call("open_pairing"),
+  closePairing: () => call("close_pairing"),
+  answerPairing: (id, pairing) => call("answer_pairing", { id, ...pairing }),
+  askers: () => call("askers"),
+  setAsker: (path, script, on) => call("set_asker", { path, script, on }),
+  setApiMode: (mode) => call("set_api_mode", { mode }),
+  setWalkIn: (policy) => call("set_walk_in", { policy }),
+  pauseAll: (on) => call("pause_all", { on }),
+  resume: (server) => call("resume", { server }),
+  choose: (server, choice, tools) => call("choose", { server, choice, tools }),
   settings: () => call("settings"),
   setTheme: (theme) => call("set_theme", { theme }),
 };

@@ -119,11 +119,11 @@ export function hasOwnPanel(status: Status): boolean {
     case "needs_sign_in":
     case "needs_secret":
     case "needs_review":
+    case "paused":
     case "keychain_unavailable":
     case "invalid":
       return true;
     case "disabled":
-    case "paused":
     case "sleeping":
     case "connecting":
     case "connected":
@@ -153,6 +153,8 @@ export function troubleOf(connector: ConnectorView): string | undefined {
 export type Mend =
   | { kind: "reconnect"; label: string }
   | { kind: "sign_in"; label: string }
+  | { kind: "review"; label: string }
+  | { kind: "resume"; label: string }
   | { kind: "open"; label: string; tab: "overview" | "settings" };
 
 /** The one button of a connector's row; none where its switch is the mend or nothing needs one. */
@@ -175,5 +177,9 @@ export function mendOf(connector: ConnectorView, signIn?: SignInStage): Mend | n
       return { kind: "open", label: m.action_enter_key(), tab: "overview" };
     case "unlock_keychain":
       return { kind: "open", label: m.action_see_why(), tab: "overview" };
+    case "review":
+      return { kind: "review", label: m.action_review() };
+    case "resume":
+      return { kind: "resume", label: m.action_resume() };
   }
 }

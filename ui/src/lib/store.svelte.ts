@@ -28,6 +28,8 @@ class Store {
   signInFailures = $state.raw<Record<string, string>>({});
   /** Connectors whose sign-in came to a good end while this window looked, until that is read. */
   signedIn = $state.raw<string[]>([]);
+  /** Connectors that were added or allowed here, whose tools nobody has decided about yet. */
+  choosing = $state.raw<string[]>([]);
   /** Questions whose page was opened from here. */
   openedPages = $state<Record<string, true>>({});
   /** Their browser's answer came, and whether it was good is not known yet. */
@@ -36,6 +38,7 @@ class Store {
     this.snapshot !== null &&
       (this.snapshot.connectors.some((connector) => connector.connection.retry !== null) ||
         this.snapshot.sign_ins.some(({ stage }) => stage.stage === "waiting") ||
+        this.snapshot.trust.pairing !== null ||
         this.snapshot.approvals.length > 0),
   );
   #awaited: { id: string; resolve: () => void }[] = [];
@@ -83,6 +86,15 @@ class Store {
   /** Whether it does not work because the person stopped the attempts, and nothing happened since. */
   isStopped({ id, status, connection }: ConnectorView): boolean {
     return status === "error" && this.#stopped[id] === connection.sequence;
+  }
+
+  /** It was just allowed to work: what assistants may do with it is asked next. */
+  wantsChoice(id: string): void {
+    this.choosing = [...new Set([...this.choosing, id])];
+  }
+
+  chose(id: string): void {
+    this.choosing = this.choosing.filter((one) => one !== id);
   }
 
   /** Resolves once the snapshot has this connector: a command's answer may overtake the snapshot that it made. */

@@ -47,6 +47,12 @@ export function until(at: number, now: number): string {
   return seconds < 100 ? m.time_s({ amount: seconds }) : m.time_min({ amount: Math.ceil(seconds / 60) });
 }
 
+/** "1:42" until then, never negative. */
+export function countdown(at: number, now: number): string {
+  const seconds = secondsUntil(at, now);
+  return m.time_clock({ minutes: Math.floor(seconds / 60), seconds: String(seconds % 60).padStart(2, "0") });
+}
+
 /** "3 ms", "1.2 s". */
 export function duration(ms: number): string {
   return ms < second ? m.time_ms({ amount: Math.round(ms) }) : m.time_s({ amount: tenths.format(ms / second) });

@@ -14,7 +14,11 @@ impl Wrong {
     }
 
     pub(in crate::approval) fn no_form() -> Self {
-        Self("This question is about a page and takes no values.".to_owned())
+        Self("This question takes no values.".to_owned())
+    }
+
+    pub(in crate::approval) fn no_call() -> Self {
+        Self("This question is about no call: it is answered with yes or no.".to_owned())
     }
 }
 

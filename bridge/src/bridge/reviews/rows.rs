@@ -25,6 +25,9 @@ impl Owner {
     /// `not_saved`; the person is asked then.
     pub(crate) async fn record(&self, edit: &Edit, next: &Config) -> Result<(), ApiError> {
         let admission = &self.world.admission;
+        if let Edit::Remove(id) = edit {
+            self.forget_trust(id).await;
+        }
         if !admission.review_on() {
             return Ok(());
         }
@@ -34,8 +37,16 @@ impl Owner {
                 Some(entry) => vec![(id.clone(), Some(self.look_at(&entry, ApprovedBy::Edit).await))],
                 None => Vec::new(),
             },
-            Edit::Args(id, _) => match (of(id), self.is_as_approved(id).await) {
-                (Some(entry), true) => vec![(id.clone(), Some(self.look_at(&entry, ApprovedBy::Edit).await))],
+            Edit::Args(id, _) => match (of(id), self.as_approved(id).await) {
+                // Whether it is on, and what is hidden, is not what this is about.
+                (Some(entry), Some(approved)) => {
+                    let row = Reviewed {
+                        enabled: approved.enabled,
+                        disabled_tools: approved.disabled_tools.clone(),
+                        ..self.look_at(&entry, ApprovedBy::Edit).await
+                    };
+                    vec![(id.clone(), Some(row))]
+                }
                 (Some(_) | None, _) => Vec::new(),
             },
             Edit::Enabled(id, on) => self.change_row(id, of(id), |row| row.enabled = *on).await,
@@ -52,11 +63,7 @@ impl Owner {
                 };
                 self.change_row(id, of(id), change).await
             }
-            Edit::AutoApprove(..) => Vec::new(),
-            Edit::Remove(id) => {
-                self.forget_trust(id).await;
-                Vec::new()
-            }
+            Edit::AutoApprove(..) | Edit::Remove(_) => Vec::new(),
         };
         match admission.keep(rows).await {
             Ok(()) => Ok(()),
@@ -102,12 +109,11 @@ impl Owner {
         reviewed(&self.world, entry, &prepared, by)
     }
 
-    /// Whether what runs now under this id is what was approved.
-    async fn is_as_approved(&self, id: &ConnectorId) -> bool {
-        match (self.valid(id.as_str()), self.world.admission.approved(id)) {
-            (Some(entry), Some(approved)) => self.world.prepare(&entry).await.identity == approved.identity,
-            (Some(_) | None, _) => false,
-        }
+    /// What was approved under this id, where that is what its entry says now.
+    async fn as_approved(&self, id: &ConnectorId) -> Option<Arc<Reviewed>> {
+        let (entry, approved) = (self.valid(id.as_str())?, self.world.admission.approved(id)?);
+        let is_it = self.world.prepare(&entry).await.identity == approved.identity;
+        is_it.then_some(approved)
     }
 
     /// What the file turned off by itself stays off until the person says otherwise.

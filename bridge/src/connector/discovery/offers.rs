@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{ListKind, RawOffers, pages::RawList};
-use crate::tools::schema::kind;
+use crate::{tools::schema::kind, trust::scan};
 
 /// Longest URI or name, in characters.
 const MAX_NAME_CHARS: usize = 8_192;
@@ -99,18 +99,29 @@ impl<T> Default for Items<T> {
     }
 }
 
+impl Items<Prompt> {
+    /// Why a prompt that the server lists is not offered.
+    pub fn refusal(&self, name: &str) -> Option<&Rejected> {
+        if self.items.iter().any(|prompt| prompt.name == name) {
+            return None;
+        }
+        let shown = shown(name);
+        self.rejected.iter().find(|one| one.name == shown)
+    }
+}
+
 impl Offers {
     /// These with what was read now; a list that could not be read stays as it was.
     pub fn updated(&self, read: RawOffers) -> Self {
         let mut new = self.clone();
         if let Some(list) = read.resources {
-            new.resources = Arc::new(items_of(list, "uri", resource));
+            new.resources = Arc::new(items_of(list, "uri", |_| None, resource));
         }
         if let Some(list) = read.templates {
-            new.templates = Arc::new(items_of(list, "uriTemplate", template));
+            new.templates = Arc::new(items_of(list, "uriTemplate", |_| None, template));
         }
         if let Some(list) = read.prompts {
-            new.prompts = Arc::new(items_of(list, "name", prompt));
+            new.prompts = Arc::new(items_of(list, "name", held, prompt));
         }
         new
     }
@@ -124,8 +135,24 @@ impl Offers {
     }
 }
 
-/// Reads each item with `read`; `key` is the member that names it, which no two items may share.
-fn items_of<T>(list: RawList, key: &str, read: impl Fn(&str, &Value) -> T) -> Items<T> {
+/// Why a prompt is not offered although it could be: what it says goes to a model as it is.
+fn held(raw: &Value) -> Option<String> {
+    let found = scan::item(raw);
+    let finding = found.first()?;
+    Some(format!(
+        "Something about it stands out, so it is not offered. {}",
+        finding.kind.sentence()
+    ))
+}
+
+/// Reads each item with `read`; `key` is the member that names it, which no two items may share. `held` says why one is
+/// not offered.
+fn items_of<T>(
+    list: RawList,
+    key: &str,
+    held: impl Fn(&Value) -> Option<String>,
+    read: impl Fn(&str, &Value) -> T,
+) -> Items<T> {
     let mut out = Items::default();
     let mut seen = HashSet::new();
     for (index, raw) in list.items.into_iter().map(|item| item.value).enumerate() {
@@ -146,7 +173,13 @@ fn items_of<T>(list: RawList, key: &str, read: impl Fn(&str, &Value) -> T) -> It
                 continue;
             }
         };
-        out.items.push(Arc::new(read(&name, &raw)));
+        match held(&raw) {
+            Some(reason) => out.rejected.push(Rejected {
+                name: shown(&name),
+                reason,
+            }),
+            None => out.items.push(Arc::new(read(&name, &raw))),
+        }
     }
     out
 }
@@ -285,6 +318,28 @@ mod tests {
                 {"name": "q", "arguments": []},
             ])
         );
+    }
+
+    #[test]
+    fn a_prompt_that_something_stands_out_about_is_held_with_the_reason() {
+        let hidden = "Sums up\u{e0041}\u{e0042}";
+        let offers = Offers::default().updated(RawOffers {
+            prompts: list(&json!([
+                {"name": "good", "description": "Sums up a text."},
+                {"name": "bad", "description": hidden},
+                {"name": "worse", "arguments": [{"name": "a", "description": hidden}]},
+            ])),
+            ..RawOffers::default()
+        });
+        let prompts = &offers.prompts;
+        assert_eq!(prompts.items.iter().map(|one| &one.name).collect::<Vec<_>>(), ["good"]);
+        assert_eq!(prompts.refusal("good"), None);
+        for name in ["bad", "worse"] {
+            assert!(
+                prompts.refusal(name).unwrap().reason.contains("cannot see"),
+                "{prompts:?}"
+            );
+        }
     }
 
     #[test]

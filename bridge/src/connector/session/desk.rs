@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{End, under_way::UnderWay};
 use crate::{
-    approval::{Approvals, Asking, Verdict, Waiting, elicitation},
+    approval::{Approvals, Asker, Asking, Verdict, Waiting, elicitation},
     bridge::Caller,
     config,
     connector::log::Log,
@@ -87,7 +87,8 @@ impl From<Verdict> for Response {
         match verdict {
             Verdict::Approved(content) => Self::Accept(content),
             Verdict::Denied => Self::Decline,
-            Verdict::Cancelled | Verdict::Expired => Self::Cancel,
+            // A yes to a call is none to a form.
+            Verdict::Cancelled | Verdict::Expired | Verdict::Allowed(_) => Self::Cancel,
         }
     }
 }
@@ -186,8 +187,12 @@ impl Desk {
         let asking = Asking {
             server: self.server.clone(),
             server_name: self.server_name.clone(),
-            caller,
+            asker: Asker {
+                label: caller,
+                source: None,
+            },
             question: Question::Elicitation { asks },
+            matter: None,
         };
         let mut waiting = match self.approvals.ask(asking) {
             Ok(waiting) => waiting,

@@ -73,6 +73,75 @@ async fn a_launch_is_the_owners_alone_to_see_and_to_answer() {
 }
 
 #[tokio::test]
+async fn tools_that_wait_are_the_owners_alone_and_a_plain_yes_leaves_out_what_stands_out() {
+    let server = Running::start().await;
+    let seen = server.ask(get("/mcp/approvals")).await.body;
+    assert!(!seen.contains("v-new") && !seen.contains(PRIVATE), "{seen}");
+    let owner = async |request: String| {
+        let mut local = server.connect_local().await;
+        local.write_all(request.as_bytes()).await.unwrap();
+        Reply::read(&mut local).await
+    };
+    let list = owner(get("/mcp/approvals")).await.json();
+    let waiting = &list["approvals"][2];
+    assert_eq!(
+        (&waiting["kind"], &waiting["state"]),
+        (&json!("tools"), &json!("waiting"))
+    );
+    assert_eq!(waiting["tools"]["tools"][1]["state"], "held");
+    let path = format!("/mcp/approvals/{}", waiting["id"].as_str().unwrap());
+    assert_eq!(server.ask(get(&path)).await.status, 404);
+    assert_eq!(server.ask(post(&path, r#"{"answer":"approve"}"#)).await.status, 403);
+    assert_eq!(owner(get(&path)).await.json()["tools"]["tools"][0]["version"], "v-new");
+    server.api.take_done();
+    for (said, done) in [
+        (
+            json!({"answer": "approve"}),
+            &["approve_tools files new=v-new", "approve_instructions files v-text"][..],
+        ),
+        (
+            json!({"answer": "approve", "content": {"tools": ["odd"]}}),
+            &["approve_tools files odd=v-odd"],
+        ),
+        (
+            json!({"answer": "approve", "content": {"instructions": true}}),
+            &["approve_instructions files v-text"],
+        ),
+        (
+            json!({"answer": "deny"}),
+            &["keep_tool_blocked files new=v-new", "keep_tool_blocked files odd=v-odd"],
+        ),
+        (
+            json!({"answer": "deny", "content": {"tools": ["odd"]}}),
+            &["keep_tool_blocked files odd=v-odd"],
+        ),
+    ] {
+        let answered = owner(post(&path, &said.to_string())).await.json();
+        assert_eq!(answered["ok"], true, "{answered}");
+        assert_eq!(server.api.take_done(), done, "{said}");
+    }
+    for bad in [
+        r#"{"answer":"longer"}"#,
+        r#"{"answer":"approve","content":{"tools":["new","other"]}}"#,
+        r#"{"answer":"approve","content":{"tool":"new"}}"#,
+        r#"{"answer":"approve","content":{}}"#,
+    ] {
+        assert_eq!(owner(post(&path, bad)).await.status, 400, "{bad}");
+    }
+    let other = format!("{}0", &path[..path.len() - 1]);
+    let other = if other == path {
+        format!("{}1", &path[..path.len() - 1])
+    } else {
+        other
+    };
+    server.api.take_done();
+    owner(post(&other, r#"{"answer":"approve"}"#)).await;
+    let done = server.api.take_done();
+    assert!(done.iter().all(|done| !done.starts_with("approve_tools")), "{done:?}");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn an_answer_is_one_of_four_and_values_go_only_with_a_yes() {
     let server = Running::start().await;
     let answer = async |body: &str| {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use super::{ClientId, condition::Fit};
+use crate::caller::{ProgramKey, Script};
 
 /// A program as rules name it: by its file, and for an interpreter by the script that it runs as well.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
@@ -16,6 +17,21 @@ pub struct ProgramId {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub script: Option<String>,
+}
+
+impl ProgramId {
+    /// What rules name this program by; `None` where they cannot: it runs a module by its name, or a path is no text.
+    pub fn of(program: &ProgramKey) -> Option<Self> {
+        let script = match &program.script {
+            None => None,
+            Some(Script::File(file)) => Some(file.to_str()?.to_owned()),
+            Some(Script::Module(_) | Script::Inline | Script::Unclear) => return None,
+        };
+        Some(Self {
+            path: program.path.to_str()?.to_owned(),
+            script,
+        })
+    }
 }
 
 /// Whoever calls (DESIGN §7.2).

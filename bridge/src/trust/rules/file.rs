@@ -30,7 +30,7 @@ pub struct Declined {
 
 /// A rule that the file wishes for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
-#[ts(export_to = "bridge.ts", rename = "RuleProposal")]
+#[ts(export_to = "bridge.ts", rename = "FileProposal")]
 pub struct Proposal {
     #[ts(type = "string")]
     pub server: ConnectorId,

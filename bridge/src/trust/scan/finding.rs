@@ -51,6 +51,24 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
+    /// As the API spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HiddenCharacters => "hidden_characters",
+            Self::Lookalikes => "lookalikes",
+            Self::OutOfSight => "out_of_sight",
+            Self::Instruction => "instruction",
+            Self::Posing => "posing",
+            Self::Secrecy => "secrecy",
+            Self::Secrets => "secrets",
+            Self::Sending => "sending",
+            Self::OtherTools => "other_tools",
+            Self::DeceptiveName => "deceptive_name",
+            Self::UnusualName => "unusual_name",
+            Self::Unprintable => "unprintable",
+        }
+    }
+
     /// For a person, after the name of the tool or text.
     pub fn sentence(self) -> &'static str {
         match self {

@@ -105,6 +105,8 @@ pub(crate) enum Listing {
     Many,
     /// `--tools` plain tools, one a page.
     Pages(Paging),
+    /// What the file of `--told` says, read anew for each list, and `announce`.
+    Told,
 }
 
 /// What is there besides tools.
@@ -234,6 +236,8 @@ pub(crate) struct Options {
     pub(crate) folder: PathBuf,
     /// For `many` and `pages`.
     pub(crate) tools: usize,
+    /// For `told`: `{"tools": […], "instructions"?, "version"?}`.
+    pub(crate) told: PathBuf,
     /// Every received line goes here, byte for byte; lines of our own start with `# `.
     pub(crate) record: Option<PathBuf>,
     /// One line for each executed call of `counter`: its `key`, or `x`.
@@ -326,6 +330,7 @@ impl Options {
             offers: named.word("offers", Offering::None, offering)?,
             folder: named.text("folder").map(PathBuf::from).unwrap_or_default(),
             tools: named.number("tools", 3)?,
+            told: named.text("told").map(PathBuf::from).unwrap_or_default(),
             record: named.text("record").map(PathBuf::from),
             counter: named.text("counter").map(PathBuf::from),
             delay: Duration::from_millis(named.number("delay", 0)?),
@@ -406,6 +411,7 @@ fn listing(word: &str) -> Option<Listing> {
         "answers" => Listing::Answers,
         "asking" => Listing::Asking,
         "many" => Listing::Many,
+        "told" => Listing::Told,
         "pages" => Listing::Pages(Paging::Plain),
         "pages-repeated" => Listing::Pages(Paging::RepeatedCursor),
         "pages-empty" => Listing::Pages(Paging::EmptyCursor),

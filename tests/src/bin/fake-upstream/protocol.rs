@@ -14,7 +14,7 @@ use crate::{
     options::{Announce, Discover, Era, Kind, Listing, Options},
     record::Record,
     sandbox::Sandboxes,
-    tools::{self, Page},
+    tools::{self, Page, Told},
 };
 
 const MODERN: &str = "2026-07-28";
@@ -193,14 +193,17 @@ impl Server {
         std::thread::sleep(self.options.delay);
         let asked = member(params, "protocolVersion").unwrap_or_default();
         let version = LEGACY.into_iter().find(|known| *known == asked).unwrap_or(LEGACY[0]);
-        Reply::Result(
-            json!({
-                "protocolVersion": version,
-                "capabilities": self.capabilities(true),
-                "serverInfo": {"name": "fake", "version": "1"},
-            })
-            .to_string(),
-        )
+        let told = (self.options.listing == Listing::Told).then(|| Told::now(&self.options));
+        let (instructions, number) = told.map_or((None, None), |told| (told.instructions, told.version));
+        let mut result = json!({
+            "protocolVersion": version,
+            "capabilities": self.capabilities(true),
+            "serverInfo": {"name": "fake", "version": number.as_deref().unwrap_or("1")},
+        });
+        if let Some(instructions) = instructions {
+            result["instructions"] = instructions.into();
+        }
+        Reply::Result(result.to_string())
     }
 
     fn discover(&self) -> Reply {

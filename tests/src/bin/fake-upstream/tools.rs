@@ -2,7 +2,8 @@
 
 use std::{fs::OpenOptions, io::Write, sync::atomic::Ordering, time::Duration};
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     answers, asking,
@@ -87,13 +88,41 @@ pub(crate) fn page(server: &Server, cursor: Option<&str>) -> Page {
             whole([too_deep].into_iter().chain(bad).collect())
         }
         Listing::UnknownMembers => whole(vec![UNKNOWN_MEMBERS.to_owned()]),
-        Listing::Folding => whole(vec![tool("a-b", "With a hyphen"), tool("a b", "With a space")]),
+        Listing::Folding => whole(vec![tool("a-b", "With a hyphen"), tool("a.b", "With a dot")]),
         Listing::LongName => whole(vec![tool(&"t".repeat(40), "Long")]),
         Listing::Headers => whole(HEADERS.map(str::to_owned).to_vec()),
         Listing::Answers => whole(answers::TOOLS.iter().map(|name| tool(name, "As told")).collect()),
         Listing::Asking => whole(asking::TOOLS.iter().map(|(name, what)| tool(name, what)).collect()),
+        Listing::Told => {
+            let told = Told::now(&server.options);
+            let tools = told.tools.iter().map(|tool| tool.get().to_owned());
+            whole(
+                [tool("announce", "Says that the list changed")]
+                    .into_iter()
+                    .chain(tools)
+                    .collect(),
+            )
+        }
         Listing::Many => whole((0..server.options.tools).map(numbered).collect()),
         Listing::Pages(paging) => one_a_page(paging, &server.options, cursor),
+    }
+}
+
+/// What the file of `--told` says.
+#[derive(Deserialize)]
+pub(crate) struct Told {
+    /// Each as it is sent.
+    tools: Vec<Box<RawValue>>,
+    #[serde(default)]
+    pub(crate) instructions: Option<String>,
+    #[serde(default)]
+    pub(crate) version: Option<String>,
+}
+
+impl Told {
+    pub(crate) fn now(options: &Options) -> Self {
+        let text = std::fs::read_to_string(&options.told).expect("the file of --told reads");
+        serde_json::from_str(&text).expect("the file of --told is JSON")
     }
 }
 
@@ -259,6 +288,10 @@ pub(crate) fn call(server: &Server, call: &Call<'_>, notify: &mut dyn FnMut(Stri
                 notify(progress(token, step));
             }
             text("done")
+        }
+        "announce" => {
+            notify(LIST_CHANGED.to_owned());
+            text("announced")
         }
         "grow" => {
             server.grown.store(true, Ordering::SeqCst);

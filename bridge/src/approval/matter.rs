@@ -1,0 +1,32 @@
+//! What a yes to a call covers, and nothing else (DESIGN invariant 11).
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::{
+    ids::{ConnectorId, ExposedName, ToolName},
+    trust::Fingerprint,
+};
+
+/// One call, read or prompt, exactly: equal ones may be answered together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matter {
+    pub server: ConnectorId,
+    pub subject: Subject,
+    /// As they will be sent; empty for a resource.
+    pub arguments: Arc<Map<String, Value>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// With what it is approved as.
+    Tool {
+        name: ToolName,
+        exposed: ExposedName,
+        fingerprint: Fingerprint,
+    },
+    /// By its URI.
+    Resource(String),
+    Prompt(String),
+}

@@ -1,0 +1,347 @@
+//! What calls are decided on: made of the file, of how connectors and tools stand and of the person's decisions, and
+//! published together with the tools as one value. Made anew only when something of that changed. Decides nothing itself.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    Shell,
+    owner::Owner,
+    publish::{ListKey, Row, RowLive},
+    rules::candidates,
+};
+use crate::{
+    caller::ProgramKey,
+    clock::unix_ms,
+    config::AutoApprove,
+    connector::Cause,
+    ids::{ConnectorId, ToolName},
+    ledger::{Ledger, RowKind, Standing as LedgerStanding},
+    snapshot::WalkInPolicy,
+    tools::pattern,
+    trust::{
+        decision::{Askers, ConnectorFacts, ConnectorStanding, ToolStanding, View, ViewParts},
+        pins::{Stand, Standing},
+        rules::{self, Candidate, ClientId, Declined, Origin, ProgramId, Proposal, Rule, RuleId},
+    },
+};
+
+/// The key of the [`RowKind::Setting`] that holds the walk-ins' policy.
+pub(super) const WALK_IN: &str = "walk_in";
+/// Rules of this run; the oldest goes.
+const MOST_RUN_RULES: usize = 1000;
+
+/// The rules that there are.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Rules {
+    pub all: Vec<Arc<Rule>>,
+    /// Wishes of the file that the person declined.
+    pub declined: Vec<Declined>,
+    /// Wishes of the file that wait for the person, by ids that change with what a yes would cover.
+    pub proposals: Vec<(String, Proposal)>,
+}
+
+/// What `autoApprove` in the file comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileWord {
+    /// It is the authority.
+    Applies,
+    /// The person is asked.
+    Proposes,
+}
+
+impl Rules {
+    pub fn find(&self, id: RuleId) -> Option<&Arc<Rule>> {
+        self.all.iter().find(|rule| rule.id == id)
+    }
+}
+
+/// What a view was made of, as far as a change of it shows.
+#[derive(Debug, PartialEq)]
+struct Key {
+    list: ListKey,
+    standings: Vec<(ConnectorId, ConnectorStanding, AutoApprove)>,
+    word: FileWord,
+    ledger: (LedgerStanding, u64),
+    run: u64,
+}
+
+/// Makes the view.
+pub(super) struct ViewDesk {
+    /// The walk-ins' policy where the person said none.
+    default: WalkInPolicy,
+    key: Option<Key>,
+    run: Vec<Arc<Rule>>,
+    /// What the file says where it is the authority; what a rule was bound to stays.
+    of_file: Vec<Rule>,
+    /// Grows with every change of `run`.
+    runs: u64,
+    rules: Arc<Rules>,
+    view: Arc<View>,
+}
+
+impl ViewDesk {
+    pub fn new() -> Self {
+        Self {
+            default: WalkInPolicy::Ask,
+            key: None,
+            run: Vec::new(),
+            of_file: Vec::new(),
+            runs: 0,
+            rules: Arc::default(),
+            view: Arc::new(empty_view()),
+        }
+    }
+
+    /// What holds for walk-ins where the person said nothing.
+    pub fn by_default(&mut self, policy: WalkInPolicy) {
+        self.default = policy;
+    }
+
+    pub fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+
+    pub fn rules(&self) -> &Arc<Rules> {
+        &self.rules
+    }
+
+    /// Holds until the bridge ends.
+    pub fn allow_for_run(&mut self, rule: Rule) {
+        if self.run.len() == MOST_RUN_RULES {
+            self.run.remove(0);
+        }
+        self.run.push(Arc::new(rule));
+        self.runs += 1;
+    }
+
+    /// Takes rules of this run away.
+    pub fn drop_for_run(&mut self, gone: impl Fn(&Rule) -> bool) {
+        self.run.retain(|rule| !gone(rule));
+        self.runs += 1;
+    }
+
+    /// Whether anything was decided about this connector, or declined.
+    pub fn has_rules_of(&self, server: &ConnectorId) -> bool {
+        self.rules.all.iter().any(|rule| rule.server == *server)
+            || self.rules.declined.iter().any(|declined| declined.server == *server)
+    }
+
+    /// Makes the view anew where something that it depends on is another; whether it was.
+    pub fn look(&mut self, ledger: &Ledger, rows: &[Row], list: &ListKey, word: FileWord) -> bool {
+        let live = || rows.iter().filter_map(|row| row.live.as_ref());
+        let standing = *ledger.standing().borrow();
+        let key = Key {
+            list: list.clone(),
+            standings: live()
+                .map(|live| {
+                    (
+                        live.entry.id.clone(),
+                        standing_of(live),
+                        live.entry.auto_approve.clone(),
+                    )
+                })
+                .collect(),
+            word,
+            ledger: (standing, ledger.writes()),
+            run: self.runs,
+        };
+        let before = self.key.replace(key);
+        let (Some(before), Some(key)) = (&before, &self.key) else {
+            self.read(ledger, standing, rows, word);
+            return true;
+        };
+        if before == key {
+            return false;
+        }
+        self.read(ledger, standing, rows, word);
+        true
+    }
+
+    fn read(&mut self, ledger: &Ledger, standing: LedgerStanding, rows: &[Row], word: FileWord) {
+        let declined = rules::read_declined(&ledger.rows(RowKind::Declined));
+        let mut kept = rules::read(&ledger.rows(RowKind::Rule));
+        let mut proposals = Vec::new();
+        match word {
+            FileWord::Applies => {
+                self.of_file = wishes(rows)
+                    .flat_map(|(live, tools)| self.said_by_file(live, &tools, &declined))
+                    .collect();
+                kept.retain(|rule| rule.origin != Origin::File);
+                kept.extend(self.of_file.iter().cloned());
+            }
+            FileWord::Proposes => {
+                for (live, tools) in wishes(rows) {
+                    let wish = &live.entry.auto_approve;
+                    let wished = rules::proposals(&live.entry.id, wish, &tools, &kept, &declined);
+                    proposals.extend(wished.into_iter().map(|wish| (proposal_id(&wish), wish)));
+                }
+            }
+        }
+        let kept = kept.into_iter().map(Arc::new);
+        let all: Vec<Arc<Rule>> = kept.chain(self.run.iter().cloned()).collect();
+        self.rules = Arc::new(Rules {
+            all: all.clone(),
+            declined,
+            proposals,
+        });
+        let live = rows.iter().filter_map(|row| row.live.as_ref());
+        self.view = Arc::new(View::new(ViewParts {
+            connectors: live.map(facts).collect(),
+            rules: all,
+            walk_in: self.walk_in(ledger, standing),
+            askers: askers(ledger),
+        }));
+    }
+
+    fn said_by_file(&self, live: &RowLive, tools: &[Candidate<'_>], declined: &[Declined]) -> Vec<Rule> {
+        let mut new_id = || {
+            let mut bits = [0; 16];
+            // Of no use to anybody who would guess it: the file says what it says.
+            let _ = getrandom::fill(&mut bits);
+            RuleId::from_bytes(bits)
+        };
+        let wish = &live.entry.auto_approve;
+        let mut said = rules::rules_from_file(&live.entry.id, wish, tools, &self.of_file, unix_ms(), &mut new_id);
+        said.retain(|rule| {
+            let is_its = |no: &&Declined| no.server == rule.server && no.value.patterns() == rule.patterns;
+            !declined.iter().any(|no| is_its(&no))
+        });
+        said
+    }
+
+    /// Rows that cannot be relied on may have said that walk-ins are asked about.
+    fn walk_in(&self, ledger: &Ledger, standing: LedgerStanding) -> WalkInPolicy {
+        match standing {
+            LedgerStanding::Broken(_) | LedgerStanding::Unknown(_) => return WalkInPolicy::Ask,
+            LedgerStanding::Fresh | LedgerStanding::Verified | LedgerStanding::ForThisRun => {}
+        }
+        match ledger.row(RowKind::Setting, WALK_IN) {
+            Some(row) => serde_json::from_str(&row.body).unwrap_or(WalkInPolicy::Ask),
+            None => self.default,
+        }
+    }
+}
+
+/// Nothing is known, and nothing allowed.
+pub(super) fn empty_view() -> View {
+    View::new(ViewParts {
+        connectors: Vec::new(),
+        rules: Vec::new(),
+        walk_in: WalkInPolicy::Ask,
+        askers: Askers::default(),
+    })
+}
+
+/// Connectors whose entry wishes for something, with the tools that a rule may be made for.
+fn wishes(rows: &[Row]) -> impl Iterator<Item = (&RowLive, Vec<Candidate<'_>>)> {
+    let live = rows.iter().filter_map(|row| row.live.as_ref());
+    live.filter(|live| live.entry.auto_approve != AutoApprove::None)
+        .filter_map(|live| Some((live, candidates(live.looked.as_deref()?))))
+}
+
+fn proposal_id(proposal: &Proposal) -> String {
+    let mut hash = Sha256::new();
+    hash.update(proposal.server.as_str());
+    for part in proposal.value.patterns() {
+        hash.update([0]);
+        hash.update(part);
+    }
+    for tool in &proposal.tools {
+        hash.update([0]);
+        hash.update(tool.tool.as_str());
+        hash.update([0]);
+        hash.update(tool.fingerprint.to_string());
+    }
+    let hash = hash.finalize();
+    let digits: String = hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{PROPOSAL}{digits}")
+}
+
+/// Begins the id of every proposal.
+pub(crate) const PROPOSAL: &str = "rule-";
+
+/// The id that rules know a paired client by.
+pub(super) fn client_id(id: &str) -> ClientId {
+    id.parse().unwrap_or_else(|_| {
+        let mut bits = [0; 16];
+        bits.copy_from_slice(&Sha256::digest(id.as_bytes())[..16]);
+        ClientId::from_bytes(bits)
+    })
+}
+
+fn askers(ledger: &Ledger) -> Askers {
+    #[derive(Deserialize)]
+    struct Client {
+        #[serde(default)]
+        asks_itself: bool,
+    }
+    let programs = ledger.rows(RowKind::Asker).into_iter();
+    let programs = programs.filter_map(|row| ProgramId::of(&serde_json::from_str::<ProgramKey>(&row.body).ok()?));
+    let clients = ledger.rows(RowKind::Client).into_iter();
+    let clients = clients.filter_map(|row| {
+        let client: Client = serde_json::from_str(&row.body).ok()?;
+        client.asks_itself.then(|| client_id(&row.key))
+    });
+    Askers {
+        clients: clients.collect(),
+        programs: programs.collect(),
+    }
+}
+
+fn facts(live: &RowLive) -> ConnectorFacts {
+    let known = live.looked.iter().flat_map(|looked| looked.standings());
+    let tools = known.map(|standing| {
+        let name: &ToolName = &standing.now.name;
+        let hidden = pattern::any_matches(&live.hidden.patterns, name.as_str());
+        let standing = match hidden {
+            true => ToolStanding::Disabled,
+            false => tool_standing(standing),
+        };
+        (name.clone(), standing)
+    });
+    ConnectorFacts {
+        id: live.entry.id.clone(),
+        standing: standing_of(live),
+        tools: tools.collect(),
+    }
+}
+
+fn tool_standing(standing: &Standing) -> ToolStanding {
+    match &standing.stand {
+        Stand::Approved(served) => ToolStanding::Approved(served.fingerprint),
+        Stand::Reworded(served, _) => ToolStanding::Wording(served.fingerprint),
+        Stand::Pending(_) => ToolStanding::Pending,
+        Stand::Held(_) => ToolStanding::Held,
+        Stand::Changed(_) => ToolStanding::Changed,
+    }
+}
+
+fn standing_of(live: &RowLive) -> ConnectorStanding {
+    if !live.entry.enabled {
+        return ConnectorStanding::Disabled;
+    }
+    match live.view.machine.withheld() {
+        Some(Cause::NeedsReview { .. }) => ConnectorStanding::NeedsReview,
+        Some(Cause::TrustUnknown(_)) => ConnectorStanding::TrustUnknown,
+        // Whatever else withholds tools withholds calls.
+        Some(_) => ConnectorStanding::Paused,
+        None if live.looked.as_ref().is_some_and(|looked| looked.is_unknown()) => ConnectorStanding::TrustUnknown,
+        None => ConnectorStanding::Ready,
+    }
+}
+
+impl Owner {
+    /// Where there is no window, walk-ins' calls go on unless the person says otherwise: there is nobody to ask. A home that
+    /// a tray app uses stays as it is there.
+    pub(super) async fn begin_asking(&mut self, shell: Shell) {
+        let policy = match shell {
+            Shell::Tray => WalkInPolicy::Ask,
+            Shell::Headless(_) if self.world.ledger.was_tray_home().await => WalkInPolicy::Ask,
+            Shell::Headless(_) => WalkInPolicy::Allow,
+        };
+        self.views.by_default(policy);
+    }
+}

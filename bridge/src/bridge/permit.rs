@@ -1,0 +1,463 @@
+//! Who lets a call, a read or a prompt happen: the decision on the published view, and where that says so the person
+//! (DESIGN §7.3). While the person is asked nothing is held: no place among the calls, no session. A question whose tool
+//! changes, or whose answer a rule gives meanwhile, ends there.
+
+use std::{cell::Cell, sync::Arc};
+
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use super::{BridgeHandle, Caller, Inner, Published, decide::client_id, pins, question};
+use crate::{
+    approval::{Asker, Asking, Matter, Mute, NotAsked, Subject, Verdict},
+    caller::{Program, ProgramCell},
+    clock::unix_ms,
+    config::Launch,
+    connector::Door,
+    error::{ApiError, Code},
+    ids::{ExposedName, ToolName},
+    snapshot::{AllowedBy, PersonAnswer, StandingPolicy},
+    tools::Unlisted,
+    traffic::{Place, Source},
+    trust::{
+        Fingerprint,
+        decision::{self, By, Call, Decision, Refusal, View},
+        expand_home,
+        rules::{ClientId, ProgramId, Resolve, Who, real_place},
+    },
+};
+
+/// While a list keeps changing, it is looked at so often before a call is given up.
+const LOOKS: usize = 3;
+
+/// What somebody wants.
+#[derive(Debug, Clone)]
+pub(super) enum Wanted {
+    Tool {
+        name: ToolName,
+        exposed: ExposedName,
+    },
+    /// By its URI.
+    Resource(String),
+    Prompt(String),
+}
+
+/// That it may happen.
+pub(super) struct Leave {
+    pub by: AllowedBy,
+    /// Of a tool: what it was approved as when this was decided.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// One request on its way to a leave.
+pub(super) struct Permit<'a> {
+    pub inner: &'a Arc<Inner>,
+    pub caller: &'a Caller,
+    pub door: &'a Door,
+    pub wanted: Wanted,
+    pub arguments: Arc<Map<String, Value>>,
+    /// Given up while the person is asked.
+    pub turn: Option<Arc<Place>>,
+}
+
+impl Permit<'_> {
+    /// Before anything is connected for it.
+    ///
+    /// # Errors
+    /// `denied` where a rule of the person says so.
+    pub async fn not_denied(&self, published: &Published) -> Result<(), ApiError> {
+        let look = |call: &Call<'_>, view: &View| decision::refusal(call, view, unix_ms());
+        match self.on(&published.view, look).await {
+            Some(refusal @ Refusal::Denied(_)) => Err(self.refused(refusal)),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Decides, and asks the person where that is the decision. To be called once its connector is connected.
+    ///
+    /// # Errors
+    /// As the refusal says; `denied`, `approval_timeout`, `rate_limited` where the person was to be asked.
+    pub async fn leave(&self) -> Result<Leave, ApiError> {
+        let mut views = self.inner.views.subscribe();
+        let published = self.current().await?;
+        views.mark_unchanged();
+        let fingerprint = self.fingerprint(&published.view);
+        let by = match self.decided(&published.view).await {
+            Decision::Refuse(refusal) => return Err(self.refused(refusal)),
+            Decision::Allow(by) => self.allowed_by(by),
+            Decision::Ask(_) => {
+                if let Some(turn) = &self.turn {
+                    turn.pause();
+                }
+                let answer = self.ask(&published, fingerprint, views).await;
+                if let Some(turn) = &self.turn {
+                    turn.resume();
+                }
+                answer?
+            }
+        };
+        Ok(Leave { by, fingerprint })
+    }
+
+    /// The last look, at the hand-over: what the session lists now has the fingerprint that was decided on.
+    ///
+    /// # Errors
+    /// `tool_changed`, and as the refusal says.
+    pub async fn still(&self, decided: Option<Fingerprint>) -> Result<(), ApiError> {
+        let Wanted::Tool { .. } = &self.wanted else {
+            return Ok(());
+        };
+        let published = self.current().await?;
+        match self.fingerprint(&published.view) {
+            now if now == decided && now.is_some() => Ok(()),
+            Some(_) => Err(self.refused(Refusal::ToolChanged)),
+            None => {
+                let look = |call: &Call<'_>, view: &View| decision::refusal(call, view, unix_ms());
+                let why = self.on(&published.view, look).await;
+                Err(self.refused(why.unwrap_or(Refusal::ToolChanged)))
+            }
+        }
+    }
+
+    /// What is published, once what the session lists was looked at.
+    async fn current(&self) -> Result<Arc<Published>, ApiError> {
+        let shared = &self.door.shared;
+        if !matches!(self.wanted, Wanted::Tool { .. }) {
+            return Ok(self.inner.published.load_full());
+        }
+        for _ in 0..LOOKS {
+            let listed = shared.view().tools.clone();
+            let published = self.inner.published.load_full();
+            let looked = published.looked.get(&shared.id);
+            if looked.is_some_and(|looked| Arc::ptr_eq(looked.list(), &listed)) {
+                return Ok(published);
+            }
+            let handle = BridgeHandle {
+                inner: self.inner.clone(),
+            };
+            handle.settled().await;
+        }
+        Err(ApiError::new(
+            Code::Unavailable,
+            format!("What {} offers is changing at this moment; try again.", shared.name()),
+        ))
+    }
+
+    async fn decided(&self, view: &Arc<View>) -> Decision {
+        let look = |call: &Call<'_>, view: &View| decision::decision(call, view, unix_ms());
+        self.on(view, look).await
+    }
+
+    /// Runs a pure look on a view. The disk is looked at only where a condition on folders is met, off the runtime.
+    async fn on<T: Send + 'static>(
+        &self,
+        view: &Arc<View>,
+        look: impl Fn(&Call<'_>, &View) -> T + Send + Copy + 'static,
+    ) -> T {
+        let mut who = Known::at_once(self.caller);
+        let (first, met) = match self.needs_program(&who, view) {
+            false => self.without_disk(&who, view, look),
+            true => {
+                who = Known::looked_up(self.caller).await;
+                self.without_disk(&who, view, look)
+            }
+        };
+        let wanted = self.wanted.clone();
+        let (server, arguments) = (self.door.shared.id.clone(), self.arguments.clone());
+        let Some(folder) = self.folder().filter(|_| met) else {
+            return first;
+        };
+        let (view, home) = (view.clone(), self.inner.world.person_home.clone());
+        let looking = tokio::task::spawn_blocking(move || {
+            let call = Call {
+                who: who.who(),
+                server: &server,
+                subject: wanted.subject(),
+                arguments: &arguments,
+                resolve: &|text| real_place(text, &folder, &home),
+            };
+            look(&call, &view)
+        });
+        // One that ended abnormally leaves what was found without the disk, which allows nothing more.
+        looking.await.unwrap_or(first)
+    }
+
+    fn needs_program(&self, who: &Known, view: &View) -> bool {
+        decision::needs_program(&self.call(who, &|_| None), view)
+    }
+
+    /// With whether a condition on folders was met.
+    fn without_disk<T>(&self, who: &Known, view: &View, look: impl Fn(&Call<'_>, &View) -> T) -> (T, bool) {
+        let met = Cell::new(false);
+        let unresolved = |_: &str| {
+            met.set(true);
+            None
+        };
+        let first = look(&self.call(who, &unresolved), view);
+        (first, met.get())
+    }
+
+    fn call<'c>(&'c self, who: &'c Known, resolve: &'c Resolve<'c>) -> Call<'c> {
+        Call {
+            who: who.who(),
+            server: &self.door.shared.id,
+            subject: self.wanted.subject(),
+            arguments: &self.arguments,
+            resolve,
+        }
+    }
+
+    /// Where a program on this computer runs.
+    fn folder(&self) -> Option<std::path::PathBuf> {
+        let home = &self.inner.world.person_home;
+        match &self.door.shared.entry().launch {
+            Launch::Stdio(stdio) => Some(
+                stdio
+                    .cwd
+                    .as_ref()
+                    .map_or_else(|| home.clone(), |cwd| expand_home(cwd, home).into()),
+            ),
+            Launch::Http(_) => None,
+        }
+    }
+
+    fn fingerprint(&self, view: &View) -> Option<Fingerprint> {
+        match &self.wanted {
+            Wanted::Tool { name, .. } => view.tool(&self.door.shared.id, name)?.fingerprint(),
+            Wanted::Resource(_) | Wanted::Prompt(_) => None,
+        }
+    }
+
+    fn matter(&self, fingerprint: Option<Fingerprint>) -> Result<Matter, ApiError> {
+        let subject = match (&self.wanted, fingerprint) {
+            (Wanted::Tool { name, exposed }, Some(fingerprint)) => Subject::Tool {
+                name: name.clone(),
+                exposed: exposed.clone(),
+                fingerprint,
+            },
+            (Wanted::Tool { .. }, None) => return Err(self.refused(Refusal::ToolChanged)),
+            (Wanted::Resource(uri), _) => Subject::Resource(uri.clone()),
+            (Wanted::Prompt(name), _) => Subject::Prompt(name.clone()),
+        };
+        Ok(Matter {
+            server: self.door.shared.id.clone(),
+            subject,
+            arguments: self.arguments.clone(),
+        })
+    }
+
+    async fn ask(
+        &self,
+        published: &Published,
+        fingerprint: Option<Fingerprint>,
+        mut views: watch::Receiver<Arc<View>>,
+    ) -> Result<AllowedBy, ApiError> {
+        let approvals = &self.inner.approvals;
+        let matter = self.matter(fingerprint)?;
+        let asker = asker(self.caller).await;
+        if approvals.take_leave(&asker, &matter) {
+            return Ok(person(PersonAnswer::Once));
+        }
+        let entry = self.door.shared.entry();
+        let asking = Asking {
+            server: entry.id.clone(),
+            server_name: self.door.shared.name(),
+            question: question::of(published, &entry, self.caller.shown().await, &matter),
+            asker,
+            matter: Some(matter),
+        };
+        let mut waiting = approvals.ask(asking).map_err(|why| self.not_asked(&why))?;
+        loop {
+            tokio::select! {
+                biased;
+                verdict = waiting.verdict() => return self.answered(&verdict),
+                Ok(()) = views.changed() => {
+                    let view = views.borrow_and_update().clone();
+                    if self.fingerprint(&view) != fingerprint {
+                        let look = |call: &Call<'_>, view: &View| decision::refusal(call, view, unix_ms());
+                        let why = self.on(&view, look).await;
+                        return Err(self.refused(why.unwrap_or(Refusal::ToolChanged)));
+                    }
+                    match self.decided(&view).await {
+                        Decision::Ask(_) => {}
+                        Decision::Refuse(refusal) => return Err(self.refused(refusal)),
+                        Decision::Allow(by) => {
+                            waiting.done();
+                            return Ok(self.allowed_by(by));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn answered(&self, verdict: &Verdict) -> Result<AllowedBy, ApiError> {
+        let what = self.wanted.words();
+        let shown = self.door.shared.name();
+        match verdict {
+            Verdict::Allowed(answer) => Ok(person(*answer)),
+            Verdict::Approved(_) => Ok(person(PersonAnswer::Once)),
+            Verdict::Denied | Verdict::Cancelled => Err(ApiError::new(
+                Code::Denied,
+                format!("The person was asked about {what} of {shown} and said no."),
+            )),
+            Verdict::Expired => Err(ApiError::new(
+                Code::ApprovalTimeout,
+                format!("The person was asked about {what} of {shown} and did not answer in time; nothing was sent."),
+            )),
+        }
+    }
+
+    fn not_asked(&self, why: &NotAsked) -> ApiError {
+        match why {
+            NotAsked::Full(full) => ApiError::new(
+                Code::RateLimited,
+                format!("The person cannot be asked about this now: {full}. Wait until those are answered."),
+            ),
+            NotAsked::Muted(Mute::Stopped) => ApiError::new(
+                Code::Denied,
+                "The person does not want to be asked by this program for now; nothing was sent.",
+            ),
+            NotAsked::Muted(Mute::UntilBack) => ApiError::new(
+                Code::ApprovalTimeout,
+                "The person did not answer the last questions of this program, and is asked again once they are back; nothing was sent.",
+            ),
+            NotAsked::Random(error) => {
+                tracing::error!(%error, "a question could not be asked");
+                ApiError::new(Code::Internal, "The person could not be asked; try again.")
+            }
+        }
+    }
+
+    fn allowed_by(&self, by: By) -> AllowedBy {
+        match by {
+            By::Owner => AllowedBy::Owner,
+            By::AsksItself => AllowedBy::Policy {
+                policy: StandingPolicy::AsksItself,
+            },
+            By::WalkInPolicy => AllowedBy::Policy {
+                policy: StandingPolicy::WalkInsMayCall,
+            },
+            By::Rule(id) => AllowedBy::Rule {
+                rule: id.to_string(),
+                name: {
+                    let published = self.inner.published.load();
+                    let rule = published.rules.find(id);
+                    rule.map(|rule| rule.sentence(&self.door.shared.name(), client_name(self.caller)))
+                },
+            },
+        }
+    }
+
+    fn refused(&self, refusal: Refusal) -> ApiError {
+        let shared = &self.door.shared;
+        let Wanted::Tool { name: tool, .. } = &self.wanted else {
+            return refusal.error(&shared.id, self.wanted.name());
+        };
+        let unlisted = match refusal {
+            Refusal::ConnectorNeedsReview => Unlisted::ConnectorWaits,
+            Refusal::ToolPending => Unlisted::Pending,
+            Refusal::ToolHeld => Unlisted::Held,
+            Refusal::ToolChanged => Unlisted::Changed,
+            Refusal::ConnectorDisabled => Unlisted::ConnectorOff,
+            Refusal::ToolDisabled => Unlisted::Disabled,
+            Refusal::KeychainUnavailable => Unlisted::TrustUnknown,
+            Refusal::UnknownServer
+            | Refusal::UnknownTool
+            | Refusal::ConnectorPaused
+            | Refusal::Unavailable
+            | Refusal::Denied(_) => return refusal.error(&shared.id, tool.as_str()),
+        };
+        pins::refusal(unlisted, &shared.id, &shared.name(), tool)
+    }
+}
+
+impl Wanted {
+    fn subject(&self) -> decision::Subject<'_> {
+        match self {
+            Self::Tool { name, .. } => decision::Subject::Tool(name),
+            Self::Resource(uri) => decision::Subject::Resource(uri),
+            Self::Prompt(name) => decision::Subject::Prompt(name),
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Tool { name, .. } => name.as_str(),
+            Self::Resource(uri) => uri,
+            Self::Prompt(name) => name,
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Tool { name, .. } => name.to_string(),
+            Self::Resource(uri) => format!("the resource \"{}\"", super::shown(uri)),
+            Self::Prompt(name) => format!("the prompt \"{}\"", super::shown(name)),
+        }
+    }
+}
+
+/// Whose questions these are: walk-ins are told apart by their programs.
+pub(super) async fn asker(caller: &Caller) -> Asker {
+    let source = match caller {
+        Caller::Owner => Source::Owner,
+        Caller::Client { pass, .. } => Source::Client(pass.id.clone()),
+        Caller::WalkIn(program) => Source::of_program(program.get().await.as_deref()),
+    };
+    Asker {
+        label: caller.label().to_owned(),
+        source: Some(source),
+    }
+}
+
+/// Who calls, as rules know them.
+#[derive(Debug, Clone)]
+pub(super) enum Known {
+    Owner,
+    Client(ClientId),
+    WalkIn(Option<ProgramId>),
+}
+
+impl Known {
+    /// Looks nothing up.
+    pub fn at_once(caller: &Caller) -> Self {
+        let found = |cell: &ProgramCell| cell.known().flatten();
+        match caller {
+            Caller::Owner => Self::Owner,
+            Caller::Client { pass, .. } => Self::Client(client_id(&pass.id)),
+            Caller::WalkIn(cell) => Self::WalkIn(found(cell).as_deref().and_then(program_id)),
+        }
+    }
+
+    /// With the program behind a walk-in.
+    pub async fn looked_up(caller: &Caller) -> Self {
+        match caller {
+            Caller::WalkIn(cell) => Self::WalkIn(cell.get().await.as_deref().and_then(program_id)),
+            Caller::Owner | Caller::Client { .. } => Self::at_once(caller),
+        }
+    }
+
+    pub fn who(&self) -> Who<'_> {
+        match self {
+            Self::Owner => Who::Owner,
+            Self::Client(client) => Who::Client(*client),
+            Self::WalkIn(program) => Who::WalkIn(program.as_ref()),
+        }
+    }
+}
+
+fn program_id(program: &Program) -> Option<ProgramId> {
+    ProgramId::of(&program.key()?)
+}
+
+fn client_name(caller: &Caller) -> Option<&str> {
+    match caller {
+        Caller::Client { pass, .. } => Some(&pass.name),
+        Caller::Owner | Caller::WalkIn(_) => None,
+    }
+}
+
+fn person(answer: PersonAnswer) -> AllowedBy {
+    AllowedBy::Person { answer }
+}

@@ -1,0 +1,162 @@
+//! What a connector's tools came to, as something that waits for the owner: what changed, what is new, what stands out.
+
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{
+    super::{api::Api, extract::Refused, respond, routes::Routes},
+    AnswerBody, Answered, Said, Waits,
+};
+use crate::{
+    error::ApiError,
+    ids::ToolName,
+    snapshot::{ApprovalState, Snapshot, ToolReview, ToolsReview},
+    trust::fingerprint::print_of_text,
+};
+
+/// Digits of an id that tell what it was about.
+const DIGITS: usize = 16;
+
+/// The tools of one connector that wait, for the owner only. They wait without an end.
+#[derive(Serialize)]
+pub(super) struct Tools<'a> {
+    /// Names exactly these versions.
+    id: String,
+    kind: &'static str,
+    state: ApprovalState,
+    server: &'a str,
+    server_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a ToolsReview>,
+}
+
+impl<'a> Tools<'a> {
+    pub(super) fn waiting(review: &'a ToolsReview) -> Self {
+        Self {
+            id: id(review),
+            kind: "tools",
+            state: ApprovalState::Waiting,
+            server: review.server.as_str(),
+            server_name: &review.server_name,
+            tools: Some(review),
+        }
+    }
+
+    fn answered(self, state: ApprovalState) -> Self {
+        Self {
+            state,
+            tools: None,
+            ..self
+        }
+    }
+}
+
+/// The review that waits under this id: none where anything about it changed since.
+pub(super) fn find<'s>(snapshot: &'s Snapshot, wanted: &str) -> Option<&'s ToolsReview> {
+    let server = wanted.strip_prefix("tools:")?.rsplit_once(':')?.0;
+    let mut reviews = snapshot.reviews.tools.iter();
+    reviews.find(|review| review.server.as_str() == server && id(review) == wanted)
+}
+
+fn id(review: &ToolsReview) -> String {
+    let versions = review.tools.iter().map(|tool| tool.version.as_str());
+    let text = review.instructions.as_ref().map(|text| text.version.as_str());
+    let all: Vec<_> = versions.chain(text).collect();
+    let print = print_of_text(&all.join(" ")).to_string();
+    format!("tools:{}:{}", review.server, &print[..DIGITS])
+}
+
+/// Which of it an answer is about; all that is left out of it stays as it is.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Chosen {
+    #[serde(default)]
+    tools: Vec<String>,
+    /// What the server says about itself.
+    #[serde(default)]
+    instructions: bool,
+}
+
+impl Chosen {
+    fn read(content: Map<String, Value>) -> Result<Self, Refused> {
+        let chosen = serde_json::from_value(Value::Object(content));
+        chosen.map_err(|error| Refused(ApiError::bad_request(format!("The member content: {error}."))))
+    }
+
+    /// Everything about which nothing stands out.
+    fn unflagged(review: &ToolsReview) -> Self {
+        let tools = review.tools.iter().filter(|tool| tool.findings.is_empty());
+        let text = review.instructions.as_ref();
+        Self {
+            tools: tools.map(|tool| tool.tool.to_string()).collect(),
+            instructions: text.is_some_and(|text| text.findings.is_empty()),
+        }
+    }
+
+    fn of<'r>(&self, review: &'r ToolsReview) -> Result<Vec<&'r ToolReview>, Refused> {
+        let named = |name: &String| {
+            let found = review.tools.iter().find(|tool| tool.tool.as_str() == name);
+            found.map(AsRef::as_ref).ok_or_else(|| {
+                Refused(ApiError::bad_request(format!(
+                    "There is no tool \"{}\" among those that wait; nothing was changed.",
+                    name.escape_debug()
+                )))
+            })
+        };
+        self.tools.iter().map(named).collect()
+    }
+}
+
+/// Approves what is chosen, by itself everything that nothing stands out about; or leaves it blocked.
+pub(super) async fn answer<A: Api>(
+    routes: &Routes<A>,
+    review: &ToolsReview,
+    body: AnswerBody,
+) -> Result<Response, Refused> {
+    let server = review.server.clone();
+    let state = match (body.answer, body.content) {
+        (Said::Approve, content) => {
+            let chosen = match content {
+                Some(content) => Chosen::read(content)?,
+                None => Chosen::unflagged(review),
+            };
+            let tools = chosen.of(review)?;
+            if tools.is_empty() && !chosen.instructions {
+                return Err(Refused(ApiError::bad_request(
+                    "Something stands out about everything that waits here: name what you approve, one by one.",
+                )));
+            }
+            let version = |tool: &&ToolReview| (tool.tool.clone(), tool.version.clone());
+            let versions: Vec<(ToolName, String)> = tools.iter().map(version).collect();
+            if !versions.is_empty() {
+                routes.api.approve_tools(server.clone(), versions).await?;
+            }
+            if let (true, Some(text)) = (chosen.instructions, &review.instructions) {
+                routes.api.approve_instructions(server, text.version.clone()).await?;
+            }
+            ApprovalState::Approved
+        }
+        (Said::Deny, content) => {
+            let tools = match content {
+                Some(content) => Chosen::read(content)?.of(review)?,
+                None => review.tools.iter().map(AsRef::as_ref).collect(),
+            };
+            for tool in tools {
+                let (name, version) = (tool.tool.clone(), tool.version.clone());
+                routes.api.keep_tool_blocked(server.clone(), name, version).await?;
+            }
+            ApprovalState::Denied
+        }
+        (Said::Cancel | Said::Longer | Said::UntilQuit | Said::Always | Said::Block, _) => {
+            return Err(Refused(ApiError::bad_request(
+                "Tools are answered with \"approve\" or \"deny\"; they wait without an end.",
+            )));
+        }
+    };
+    Ok(respond::json(&Answered {
+        ok: true,
+        auth_url: None,
+        approval: Waits::Tools(Box::new(Tools::waiting(review).answered(state))),
+    }))
+}

@@ -1,0 +1,79 @@
+/** A call that waits for a yes, in one sentence. Pure. */
+import type { ArgumentView, CallQuestion, ConnectorView } from "./bridge";
+import * as m from "./messages";
+import { nameWords, whoWords } from "./who";
+
+/** What the sentence cannot hold: what it is done to; null where nothing stands for it. */
+export type Headline = { title: string; object: string | null };
+
+/** More than this, in characters or lines, is folded away. */
+const longText = 240;
+const longLines = 6;
+
+export function isLong({ value }: ArgumentView): boolean {
+  return value.length > longText || value.split("\n").length > longLines;
+}
+
+const digits = new Intl.NumberFormat(m.locale);
+
+/** Such as "2,140 characters". */
+export function sizeWords({ size }: ArgumentView): string {
+  return m.characters({ count: size, amount: digits.format(size) });
+}
+
+/** Whether it is the connector of files that comes with this app: its tools can be told in words. */
+export function isBuiltInFiles(connector: ConnectorView | undefined): boolean {
+  return connector?.transport === "stdio" && /^neuron-connectd\s+files(?:\s|$)/.test(connector.summary);
+}
+
+export function headline(call: CallQuestion, isFiles: boolean): Headline {
+  const who = whoWords(call.who);
+  switch (call.subject.subject) {
+    case "tool": {
+      const known = isFiles ? fileVerb(call.subject.tool, who, call.arguments) : null;
+      if (known) return known;
+      return { title: m.wants_use({ who, tool: nameWords(call.subject.title ?? call.subject.tool) }), object: null };
+    }
+    case "resource":
+      return { title: m.wants_resource({ who }), object: call.subject.uri };
+    case "prompt":
+      return { title: m.wants_prompt({ who, name: nameWords(call.subject.name) }), object: null };
+  }
+}
+
+function fileVerb(tool: string, who: string, given: ArgumentView[]): Headline | null {
+  const value = (name: string) => given.find((one) => one.name === name && one.is_text)?.value ?? null;
+  const path = value("path");
+  switch (tool) {
+    case "read_text_file":
+    case "read_file":
+    case "read_media_file":
+      return { title: m.wants_read_file({ who }), object: path };
+    case "read_multiple_files":
+      return { title: m.wants_read_files({ who }), object: null };
+    case "write_file":
+      return { title: m.wants_write_file({ who }), object: path };
+    case "edit_file":
+      return { title: m.wants_edit_file({ who }), object: path };
+    case "create_directory":
+      return { title: m.wants_make_folder({ who }), object: path };
+    case "list_directory":
+    case "list_directory_with_sizes":
+      return { title: m.wants_list_folder({ who }), object: path };
+    case "directory_tree":
+      return { title: m.wants_list_tree({ who }), object: path };
+    case "move_file": {
+      const [source, destination] = [value("source"), value("destination")];
+      const object = source !== null && destination !== null ? `${source} → ${destination}` : source;
+      return { title: m.wants_move_file({ who }), object };
+    }
+    case "search_files":
+      return { title: m.wants_search_files({ who }), object: value("pattern") };
+    case "get_file_info":
+      return { title: m.wants_file_info({ who }), object: path };
+    case "list_allowed_directories":
+      return { title: m.wants_folder_name({ who }), object: null };
+    default:
+      return null;
+  }
+}

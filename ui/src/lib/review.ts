@@ -1,0 +1,51 @@
+/** What waits for the person's look, sorted as the screen shows it. Pure. */
+import type { LaunchReview, Reviews, ToolReview, ToolsReview, ToolState } from "./bridge";
+import * as m from "./messages";
+
+/** How many things there are to decide; the tools of a connector are one. */
+export function reviewCount({ launches, tools, proposals }: Reviews): number {
+  return launches.length + tools.length + proposals.length;
+}
+
+/** What the first start with a file shows in one list; a single one is a card like any other. */
+export function firstStart({ launches }: Reviews): LaunchReview[] {
+  const found = launches.filter(({ why, came_from }) => why.why === "new" && came_from.from === "file");
+  return found.length > 1 ? found : [];
+}
+
+/** Whether something about it looks dangerous, so that it is never approved together with others. */
+export function isFlagged({ state, findings }: Pick<ToolReview, "state" | "findings">): boolean {
+  return state === "held" || findings.length > 0;
+}
+
+export function harmless({ tools }: ToolsReview): ToolReview[] {
+  return tools.filter((tool) => !isFlagged(tool));
+}
+
+/** Such as "1 looks dangerous · 3 changed · 8 new". */
+export function countsOf({ tools }: ToolsReview): string {
+  const flagged = tools.filter(isFlagged).length;
+  const clean = (state: ToolState) => tools.filter((tool) => tool.state === state && !isFlagged(tool)).length;
+  const [changed, reworded, added] = [clean("changed"), clean("reworded"), clean("pending")];
+  return [
+    ...(flagged > 0 ? [m.count_flagged({ count: flagged })] : []),
+    ...(changed > 0 ? [m.count_changed({ count: changed })] : []),
+    ...(reworded > 0 ? [m.count_reworded({ count: reworded })] : []),
+    ...(added > 0 ? [m.count_new({ count: added })] : []),
+  ].join(" · ");
+}
+
+export function toolStateWords(state: ToolState): string {
+  switch (state) {
+    case "approved":
+      return m.tool_approved();
+    case "reworded":
+      return m.tool_reworded();
+    case "pending":
+      return m.tool_pending();
+    case "held":
+      return m.tool_held();
+    case "changed":
+      return m.tool_changed();
+  }
+}

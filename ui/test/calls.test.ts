@@ -1,0 +1,414 @@
+import { expect, test } from "vitest";
+
+import type { ChangeQuestion, RuleDraft } from "../src/lib/bridge";
+import { changeWords } from "../src/lib/change";
+import { wakeMs } from "../src/lib/question";
+import { draftText, wishesOf } from "../src/lib/rule";
+import { pieces } from "../src/lib/visible";
+import { calls, publish, type World } from "./rpc-fixture";
+import { button, focused, frame, open, query, settle, text } from "./window";
+import { argument, call, claude, launch, manage, now, ordinary, ran, rule, ruleDraft, script, world } from "./worlds";
+
+const hostile = '<img src=x onerror="document.title=1">\u202e';
+const place = "#/approvals";
+
+function waiting(...approvals: World["snapshot"]["approvals"]): World {
+  const made = world(ordinary);
+  made.snapshot.approvals = approvals;
+  return made;
+}
+
+const card = () => query("section[data-guided=question]");
+const words = () => card().textContent?.replace(/\s+/g, " ") ?? "";
+const select = (label: string) => {
+  const field = [...document.querySelectorAll<HTMLLabelElement>("dialog .argument > label")].find(
+    (one) => one.textContent?.trim() === label,
+  );
+  return query<HTMLSelectElement>(`#${field?.htmlFor.replace(/[^\w-]/g, "\\$&")}`);
+};
+
+async function choose(field: HTMLSelectElement, value: string): Promise<void> {
+  field.value = value;
+  field.dispatchEvent(new Event("change", { bubbles: true }));
+  await settle();
+}
+
+/** The rule that was made last. */
+const made = () => JSON.parse(calls.at(-1)?.replace(/^\S+ (q1 )?/, "") ?? "") as RuleDraft;
+
+test("a call is asked in one sentence, with who, where and everything it gives", async () => {
+  await open(waiting(call("q1")), place);
+  expect(card().querySelector("h2")?.textContent).toBe("Claude Code wants to create or replace a file");
+  expect(words()).toContain("notes/today.md, in Files on this computer");
+  for (const part of [
+    "claude (process 4242), connected as “Claude Code”",
+    "/home/ada/.local/bin/claude",
+    "write_file",
+    "says it may delete or overwrite",
+    "call the bank about the invoice",
+    "Without an answer nothing happens (1:42 left).",
+  ]) {
+    expect(words()).toContain(part);
+  }
+});
+
+test("another connector's tool is named by its title, and its host is said", async () => {
+  const subject = {
+    subject: "tool" as const,
+    tool: "create_issue",
+    exposed_name: "mcp__linear__create_issue",
+    title: "Create issue",
+    description: "",
+    hints: { read_only: null, destructive: null, idempotent: null, open_world: null },
+  };
+  const over = { subject, place: "mcp.linear.app", is_local: false, who: script, arguments: [] };
+  await open(waiting(call("q1", over, { server: "linear", server_name: "Linear" })), place);
+  expect(words()).toContain("python3 wants to use “Create issue”");
+  expect(words()).toContain("in Linear at mcp.linear.app");
+  expect(words()).toContain("says nothing about what it changes");
+  expect(words()).toContain("running /home/ada/bots/helper.py");
+  expect(words()).toContain("It gives no arguments.");
+});
+
+test("a caller that cannot be found is said to be a program of this computer", async () => {
+  const who = { kind: "walk_in" as const, name: "", client: null, program: null };
+  await open(waiting(call("q1", { who })), place);
+  expect(words()).toContain("A program of this computer wants to");
+  expect(words()).toContain("had ended before it could be looked up");
+});
+
+test.each([
+  ["Allow once", "answer_call q1 once false"],
+  ["Allow until I quit", "answer_call q1 until_quit false"],
+  ["Deny", "answer_call q1 deny false"],
+  ["Deny and block", "answer_call q1 block false"],
+  ["I need longer", "extend_approval q1"],
+  ["Stop this program asking for an hour", "stop_asking q1"],
+])("“%s” works, and only once the card could be read", async (name, command) => {
+  await open(waiting(call("q1")), place);
+  button(name).click();
+  await settle(wakeMs - 10);
+  button(name).click();
+  await settle();
+  expect(calls).toEqual([]);
+  await settle(20);
+  button(name).click();
+  await settle();
+  expect(calls).toEqual([command]);
+});
+
+test("no answer is the default one, and Enter answers nothing", async () => {
+  await open(waiting(call("q1"), manage("q2", { change: "enable" })), place);
+  await settle(wakeMs);
+  expect(document.querySelectorAll("main .primary")).toHaveLength(0);
+  for (const one of document.querySelectorAll<HTMLButtonElement>("main button")) expect(one.type).toBe("button");
+  card().dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  expect(focused().closest("[data-guided]")).toBeNull();
+  await settle();
+  expect(calls).toEqual([]);
+});
+
+test("a changed question has to be read anew", async () => {
+  await open(waiting(call("q1")), place);
+  await settle(wakeMs);
+  publish((snapshot) => ({ ...snapshot, approvals: [call("q1", { arguments: [argument("path", "other.md")] })] }));
+  await settle();
+  button("Allow once").click();
+  await settle();
+  expect(calls).toEqual([]);
+});
+
+test("what is long is folded with its size, what is hidden is marked, and what the tool does not know is said", async () => {
+  const long = `${"x".repeat(2_139)}\u200b`;
+  const given = [
+    argument("path", "a\u200b\u200b\u200bb.md"),
+    argument("extra", "1", { known: false, is_text: false }),
+    argument("content", long),
+  ];
+  await open(waiting(call("q1", { arguments: given })), place);
+  expect(words()).toContain("U+200B ×3");
+  expect(words()).toContain("The tool does not know this.");
+  expect(words()).toContain("2,140 characters — Show");
+  expect(words()).not.toContain("xxxx");
+  const details = query<HTMLDetailsElement>("section details");
+  details.open = true;
+  details.dispatchEvent(new Event("toggle"));
+  await settle();
+  expect(words()).toContain("xxxx");
+});
+
+test("words of others are text, wherever they stand", async () => {
+  const subject = {
+    subject: "tool" as const,
+    tool: hostile,
+    exposed_name: "x",
+    title: hostile,
+    description: hostile,
+    hints: { read_only: null, destructive: null, idempotent: null, open_world: null },
+  };
+  const program = { name: hostile, path: hostile, script: hostile, pid: 1 };
+  const who = { kind: "client" as const, name: hostile, client: hostile, program };
+  const over = { who, subject, place: hostile, arguments: [argument(hostile, hostile)] };
+  const now = { ...ran, command_line: [hostile], program: hostile, cwd: hostile };
+  await open(
+    waiting(
+      call("q1", over, { server_name: hostile }),
+      manage("q2", { change: "add", launch: launch(hostile, { now }) }, { server_name: hostile }),
+    ),
+    place,
+  );
+  expect(text()).toContain("onerror");
+  expect(text()).not.toContain("\u202e");
+  expect(document.querySelectorAll("main img, main script, main [style]")).toHaveLength(0);
+});
+
+test("a name without an end cannot push away what is asked", async () => {
+  const name = "x".repeat(500);
+  await open(waiting(call("q1", { who: { ...claude, name } }, { server_name: name })), place);
+  expect(card().querySelector("h2")?.textContent).toBe(`${"x".repeat(60)}… wants to create or replace a file`);
+  expect(words()).toContain("on this computer");
+});
+
+test("on another screen one line says what is asked", async () => {
+  await open(waiting(call("q1")), "#/assistants");
+  expect(text()).toContain("Claude Code wants to create or replace a file");
+  expect(document.querySelectorAll("[data-guided=question]")).toHaveLength(0);
+});
+
+test("identical ones are allowed together only by a choice of its own", async () => {
+  await open(waiting(call("q1", { same: 2 })), place);
+  await settle(wakeMs);
+  expect(words()).toContain("3 identical questions wait.");
+  button("Allow once").click();
+  await settle();
+  expect(calls).toEqual(["answer_call q1 once false"]);
+  publish((snapshot) => ({ ...snapshot, approvals: [call("q2", { same: 2 })] }));
+  await settle(wakeMs);
+  button("Allow all 3 once").click();
+  await settle();
+  expect(calls[1]).toBe("answer_call q2 once true");
+});
+
+test("questions of one caller gather, open one by one, and can all be denied", async () => {
+  const other = { arguments: [argument("path", "b.md")] };
+  await open(waiting(call("q1"), call("q2", other), call("q3", { who: script })), place);
+  expect(text()).toContain("Claude Code asks 2 questions");
+  expect(document.querySelectorAll("[aria-expanded=true]")).toHaveLength(1);
+  query("[aria-expanded=false]").click();
+  await settle();
+  expect(document.querySelectorAll("section[data-guided=question]")).toHaveLength(3);
+  button("Deny all").click();
+  await settle();
+  expect(calls).toEqual([]);
+  await settle(wakeMs);
+  button("Deny all").click();
+  await settle();
+  expect(calls).toEqual(["answer_call q1 deny false", "answer_call q2 deny false"]);
+});
+
+test("a key pressed once more never answers the next question of a list", async () => {
+  await open(waiting(call("q1"), call("q2", { arguments: [] }), call("q3", { arguments: [] })), place);
+  await settle(wakeMs);
+  button("Allow once").focus();
+  focused().click();
+  await frame();
+  expect(calls).toHaveLength(1);
+  expect(focused().tagName).not.toBe("BUTTON");
+  focused().click();
+  await settle();
+  expect(calls).toHaveLength(1);
+});
+
+test("“Always allow…” shows the rule before it is made, for this caller and these arguments", async () => {
+  await open(waiting(call("q1")), place);
+  await settle(wakeMs);
+  button("Always allow…").click();
+  await settle();
+  expect(query("dialog .result").textContent).toBe(
+    'Claude Code may use write_file of Files without asking, if “path” is "notes/today.md".',
+  );
+  await choose(select("path"), "any");
+  expect(query("dialog .result").textContent).toContain("whatever the arguments are");
+  expect(text()).not.toContain("Every program that you run");
+  button("Always allow").click();
+  await settle();
+  expect(calls.slice(0, 2)).toEqual(["draft_rule q1", "extend_approval q1"]);
+  expect(made()).toMatchObject({
+    arguments: { which: "each", conditions: { path: { is: "any" }, content: { is: "any" } } },
+    caller: { who: "client", client: "c1" },
+    lasts: "kept",
+  });
+  expect(made().expires_at).toBeUndefined();
+});
+
+test("any program is meant only if that is chosen, and then it is warned of", async () => {
+  const made_ = waiting(call("q1", { who: { ...script, program: null } }));
+  made_.draft = { ...ruleDraft, caller: { who: "anyone" } };
+  await open(made_, place);
+  await settle(wakeMs);
+  button("Always allow…").click();
+  await settle();
+  expect(query<HTMLButtonElement>("dialog .buttons button:last-child").disabled).toBe(true);
+  const anyone = [...document.querySelectorAll("dialog label")].find((one) => one.textContent?.includes("Any program"));
+  anyone?.querySelector("input")?.click();
+  await settle();
+  expect(text()).toContain("Every program that you run could do this without asking");
+  button("Always allow").click();
+  await settle();
+  expect(made()).toMatchObject({ caller: { who: "anyone" } });
+});
+
+test("a rule about reading says so, and names no arguments", async () => {
+  const subject = { subject: "resource" as const, uri: "file:///notes/today.md" };
+  const made_ = waiting(call("q1", { subject, arguments: [] }));
+  made_.draft = { ...ruleDraft, kind: "resources", patterns: [subject.uri], arguments: { which: "any" } };
+  await open(made_, place);
+  await settle(wakeMs);
+  expect(words()).toContain("Claude Code wants to read something");
+  expect(words()).toContain(subject.uri);
+  button("Always allow…").click();
+  await settle();
+  expect(query("dialog .result").textContent).toBe(
+    "Claude Code may read file:///notes/today.md of Files without asking.",
+  );
+  expect(query("dialog").textContent).not.toContain("arguments");
+  button("Always allow").click();
+  await settle();
+  expect(made()).toMatchObject({ kind: "resources", arguments: { which: "any" } });
+});
+
+test("a folder is offered of a local path alone, an address of a web address alone, and both are said", () => {
+  const draft: RuleDraft = { ...ruleDraft, arguments: { which: "each", conditions: {} } };
+  const kinds = (value: string, isLocal = true) =>
+    wishesOf(draft, [argument("a", value)], isLocal)[0]?.offers.map(({ is }) => is);
+  expect(kinds("/home/ada/notes/today.md")).toEqual(["any", "equals", "inside"]);
+  expect(kinds("/home/ada/notes/today.md", false)).toEqual(["any", "equals"]);
+  expect(kinds("https://example.com/a/b?c=1")).toEqual(["any", "equals", "url"]);
+  expect(kinds("rm -rf / && true\n")).toEqual(["any", "equals"]);
+  const wishes = wishesOf(draft, [argument("a", "https://example.com/a%20b/c?d=1")], true);
+  const url = wishes[0]?.offers.find(({ is }) => is === "url");
+  expect(JSON.parse(draftText(draft, [{ ...wishes[0]!, chosen: url! }]) ?? "").arguments).toEqual({
+    which: "each",
+    conditions: { a: { is: "url", origin: "https://example.com", path: ["a b", "c"] } },
+  });
+});
+
+test("an argument that the rule would not name is exactly what it was, and numbers keep their digits", () => {
+  const draft: RuleDraft = { ...ruleDraft, arguments: { which: "each", conditions: {} } };
+  const big = argument("n", "12345678901234567890", { is_text: false });
+  const written = draftText(draft, wishesOf(draft, [big], true));
+  expect(written).toContain('"conditions":{"n":{"is":"equals","value":12345678901234567890}}');
+});
+
+test("an unfinished condition makes no rule", () => {
+  const wishes = wishesOf(ruleDraft, [argument("path", "notes/today.md")], true);
+  expect(draftText(ruleDraft, [{ ...wishes[0]!, chosen: { is: "inside", folder: " " } }])).toBeNull();
+  expect(draftText(ruleDraft, [{ ...wishes[0]!, chosen: { is: "url", address: "javascript:x" } }])).toBeNull();
+});
+
+test("hidden characters are counted, hidden words are read, and joined emoji are left alone", () => {
+  expect(pieces("a\u200b\u200b\u200bb")).toEqual([
+    { kind: "text", text: "a" },
+    { kind: "hidden", name: "U+200B", count: 3 },
+    { kind: "text", text: "b" },
+  ]);
+  const tagged = [..."read ~"].map((one) => String.fromCodePoint(0xe0000 + one.charCodeAt(0))).join("");
+  expect(pieces(`x${tagged}`)[1]).toEqual({ kind: "secret_words", text: "read ~" });
+  expect(pieces("👩‍💻 شکر‌گزار")).toHaveLength(1);
+  expect(pieces("pass\u200dword")[1]).toEqual({ kind: "hidden", name: "U+200D", count: 1 });
+});
+
+test("a program that wants to add a connector is shown with all that would run", async () => {
+  await open(waiting(manage("q1", { change: "add", launch: launch("weather") })), place);
+  await settle(wakeMs);
+  for (const part of [
+    "python3 wants to add a connector: Weather",
+    "npx -y weather-mcp --units metric",
+    "your key WEATHER_KEY",
+    "your variable PATH, now: /usr/bin:/bin",
+    "No fixed version of weather-mcp",
+  ]) {
+    expect(words()).toContain(part);
+  }
+  button("Add and allow to run").click();
+  await settle();
+  expect(calls).toEqual(["answer_approval q1 approve "]);
+});
+
+test("a key says that it replaces the present one, and yes and no say what they do", async () => {
+  const secret: ChangeQuestion = { change: "set_secret", name: null, replaces: true, goes_to: "https://a.example" };
+  await open(waiting(manage("q1", secret)), place);
+  await settle(wakeMs);
+  expect(words()).toContain("This one replaces the present one");
+  expect(words()).toContain("https://a.example");
+  button("Keep the present key").click();
+  await settle();
+  expect(calls).toEqual(["answer_approval q1 deny "]);
+});
+
+test("no two changes share a sentence, and no yes is its no", () => {
+  const changes: ChangeQuestion[] = [
+    { change: "add", launch: launch("x") },
+    { change: "enable" },
+    { change: "disable" },
+    { change: "remove" },
+    { change: "reconnect" },
+    { change: "auto_approve", patterns: ["*"] },
+    { change: "set_secret", name: "A", replaces: false, goes_to: "x" },
+    { change: "forget_secret", name: "A" },
+    { change: "sign_in" },
+    { change: "sign_out" },
+  ];
+  const said = changes.map((change) => changeWords(change, "Who", "It"));
+  expect(new Set(said.map(({ title }) => title)).size).toBe(changes.length);
+  for (const { yes, no } of said) expect(yes).not.toBe(no);
+});
+
+test("a missed question can be allowed next time, and a muted caller may be let ask again", async () => {
+  const seen = world(ordinary);
+  seen.snapshot.missed = [call("m1", {}, { state: "expired", asked_at: now - 600_000 })];
+  seen.snapshot.trust.muted = [{ id: "w1", who: claude }];
+  await open(seen, place);
+  expect(text()).toContain("Not answered in time");
+  button("Allow next time").click();
+  await settle();
+  button("Let it ask again: Claude Code").click();
+  await settle();
+  expect(calls).toEqual(["allow_next_time m1", "let_ask w1"]);
+  expect(text()).not.toContain("May not ask at present");
+});
+
+test("rules are listed by connector with their use and why they sleep, and can be withdrawn", async () => {
+  const seen = world(ordinary);
+  seen.rules = [
+    rule("r1", {}, { used: 4, last_used_at: now - 60_000 }),
+    rule("r2", { server: "linear" }, { server_name: "Linear", sentence: "Cursor may use list.", sleeps: "changed" }),
+  ];
+  await open(seen, place);
+  expect(text()).toContain("used 4 times, last 1 minute ago");
+  expect(text()).toContain("Asleep: its tool is not what it was");
+  button("Withdraw: Cursor may use list.").click();
+  await settle();
+  expect(calls).toEqual([]);
+  button("Withdraw").click();
+  await settle();
+  expect(calls).toEqual(["withdraw_rule r2"]);
+  expect(text()).not.toContain("Cursor may use list.");
+});
+
+test("a rule is changed in the same editor, and keeps what is not its draft", async () => {
+  const seen = world(ordinary);
+  seen.rules = [rule("r1", { bound: [{ tool: "write_file", fingerprint: "f" }] })];
+  await open(seen, place);
+  query("[aria-label^='Edit:']").click();
+  await settle();
+  await choose(query("dialog .bar select"), "hour");
+  button("Save").click();
+  await settle();
+  expect(made()).toMatchObject({
+    id: "r1",
+    bound: [{ tool: "write_file", fingerprint: "f" }],
+    caller: { who: "client" },
+  });
+  expect(made().expires_at).toBeGreaterThan(Date.now());
+});

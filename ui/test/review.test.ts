@@ -1,0 +1,279 @@
+import { expect, test } from "vitest";
+
+import { wordDiff, lineDiff, sideOf } from "../src/lib/diff";
+import { comparedRows, standsOutWords } from "../src/lib/launch";
+import { wakeMs } from "../src/lib/question";
+import { countsOf } from "../src/lib/review";
+import type { Reviews, StandsOut } from "../src/lib/bridge";
+import { calls, type World } from "./rpc-fixture";
+import { button, focused, frame, go, open, query, settle, text } from "./window";
+import {
+  connector,
+  contacted,
+  finding,
+  launch,
+  ordinary,
+  ran,
+  script,
+  toolReview,
+  toolText,
+  toolsReview,
+  world,
+} from "./worlds";
+
+const hostile = '<img src=x onerror="document.title=1">\u202e';
+
+function toReview(over: Partial<Reviews>): World {
+  const made = world(ordinary);
+  made.snapshot.reviews = { launches: [], tools: [], proposals: [], ...over };
+  return made;
+}
+
+const spoken = () => text().replace(/\s+/g, " ");
+
+async function seen(over: Partial<Reviews>, place = "#/review"): Promise<void> {
+  await open(toReview(over), place);
+  await settle(wakeMs);
+}
+
+test("several entries of a file are one list with one button, and what stands out is not ticked", async () => {
+  const serious: StandsOut[] = [{ what: "inline_code", program: "sh" }];
+  await seen({ launches: [launch("a"), launch("b"), launch("c", { stands_out: serious })] });
+  expect(spoken()).toContain("These 3 connectors are in your file");
+  expect(spoken()).toContain("sh gets its program as text on the command line");
+  button("Allow the 2 that are ticked").click();
+  await settle();
+  expect(calls).toEqual(["approve_launches launch-a launch-b"]);
+});
+
+test("a tick decides, and each entry can be seen whole and kept blocked by itself", async () => {
+  await seen({ launches: [launch("a"), launch("b")] });
+  query<HTMLInputElement>("[aria-label='Allow a']").click();
+  await settle();
+  button("Allow the one that is ticked");
+  query("[aria-expanded=false]").click();
+  await settle();
+  expect(spoken()).toContain("your key WEATHER_KEY");
+  button("Keep blocked").click();
+  await settle();
+  expect(calls).toEqual(["keep_blocked launch-a"]);
+});
+
+test("an entry that a program asked for stands alone, and says who", async () => {
+  await seen({ launches: [launch("a"), launch("b", { came_from: { from: "caller", who: script } })] });
+  expect(spoken()).not.toContain("in your file");
+  expect(spoken()).toContain("python3 asked for it.");
+  expect(spoken()).toContain("/home/ada/bots/helper.py");
+});
+
+test("a changed command stands beside the approved one, and what is the same is said once", async () => {
+  const before = { ...ran, command_line: ["npx", "-y", "weather-mcp@1.0.0"] };
+  await seen({ launches: [launch("weather", { why: { why: "changed" }, before })] });
+  expect(spoken()).toContain("weather has changed");
+  const [left, right] = [...document.querySelectorAll("main .side")].map((one) =>
+    one.textContent?.replace(/\s+/g, " "),
+  );
+  expect(left).toContain("Approved before");
+  expect(left).toContain("weather-mcp@1.0.0");
+  expect(right).toContain("--units metric");
+  expect(document.querySelectorAll("main .side")).toHaveLength(2);
+});
+
+test("a setting that is gone or new shows as such", () => {
+  const before = { ...contacted, headers: [], sign_in: ["issuer: https://a.example"] };
+  const rows = comparedRows({ now: contacted, before });
+  expect(rows.find(({ key }) => key === "header X-Team")).toMatchObject({ before: null });
+  expect(rows.find(({ key }) => key === "setting issuer")).toMatchObject({ isGone: true, text: "" });
+  expect(rows.find(({ key }) => key === "contacts")).toMatchObject({ before: "same" });
+});
+
+test("keeping blocked comes first where something serious stands out, else the yes", async () => {
+  await seen({ launches: [launch("a", { stands_out: [{ what: "wide_folder", argument: "/" }] })] });
+  expect(query("main .primary").textContent).toBe("Keep blocked");
+  await open(toReview({ launches: [launch("a")] }), "#/review");
+  expect(query("main .primary").textContent).toBe("Allow to run");
+});
+
+test("a fixed version is looked up on a click alone, and written on another", async () => {
+  await seen({ launches: [launch("weather")] });
+  expect(calls).toEqual([]);
+  button("Choose a fixed version…").click();
+  await settle();
+  expect(spoken()).toContain("The newest version of weather-mcp is 1.4.2.");
+  button("Always run 1.4.2").click();
+  await settle();
+  expect(calls).toEqual(["versions_of weather", "use_version weather 1.4.2"]);
+});
+
+test("what looks dangerous stands first, says why in words, and is never approved with the others", async () => {
+  await seen({ tools: [toolsReview("postgres")] });
+  expect(countsOf(toolsReview("x"))).toBe("1 looks dangerous · 1 changed · 1 reworded · 2 new");
+  expect(query("h3").textContent).toBe("query");
+  expect(spoken()).toContain("It tells the assistant to read a private key and pass it on.");
+  expect(spoken()).toContain("U+200B ×3");
+  expect(query("[data-guided=tool-review] .primary").textContent).toBe("Keep blocked");
+  button("Approve the 4 harmless ones…").click();
+  await settle();
+  expect(query("dialog").textContent).not.toContain("query");
+  query<HTMLButtonElement>("dialog .danger").click();
+  await settle();
+  expect(calls).toEqual([
+    "approve_tools postgres explain@v-explain list_tables@v-list_tables list_views@v-list_views list_schemas@v-list_schemas",
+  ]);
+  expect(document.querySelectorAll("h3")).toHaveLength(1);
+});
+
+test("each tool can be decided alone, in exactly the version that was shown", async () => {
+  await seen({ tools: [toolsReview("postgres")] });
+  button("Approve this version").click();
+  await settle();
+  expect(calls).toEqual(["approve_tools postgres query@v-query"]);
+  await settle(wakeMs);
+  button("Keep blocked").click();
+  await settle();
+  expect(calls[1]).toBe("keep_tool_blocked postgres explain v-explain");
+});
+
+test("a second click never decides about what moved up, and the focus goes to its heading", async () => {
+  await seen({ tools: [toolsReview("postgres")] });
+  button("Approve this version").focus();
+  focused().click();
+  await frame();
+  expect(focused().tagName).toBe("H3");
+  query<HTMLButtonElement>("[data-guided=tool-review] .primary").click();
+  await settle();
+  expect(calls).toHaveLength(1);
+});
+
+test("only what changed is compared: words by word, parameters by line, claims in words", async () => {
+  const hints = { read_only: true, destructive: null, idempotent: null, open_world: null };
+  const before = toolText({ hints });
+  const now = toolText({ hints: { ...hints, read_only: false } });
+  await seen({ tools: [toolsReview("pg", { tools: [toolReview("a", { state: "changed", before, now })] })] });
+  expect([...document.querySelectorAll("h4")].map((one) => one.textContent)).toEqual(["What it says of itself"]);
+  expect([...document.querySelectorAll(".side pre")].map((one) => one.textContent)).toEqual([
+    "says it only reads",
+    "says it changes data",
+  ]);
+});
+
+test("instructions are shown as text and approved by version", async () => {
+  const instructions = { version: "i1", before: null, now: hostile, findings: [finding] };
+  await seen({ tools: [toolsReview("pg", { tools: [], instructions })] });
+  expect(spoken()).toContain("onerror");
+  button("Approve this version").click();
+  await settle();
+  expect(calls).toEqual(["approve_instructions pg i1"]);
+});
+
+test("what the file wants allowed is a proposal, and declining it comes first", async () => {
+  const proposal = { id: "p1", server: "files", server_name: "Files", patterns: ["read_*"], tools: ["read_file"] };
+  await seen({ proposals: [proposal] });
+  expect(spoken()).toContain("connectors.json asks to let assistants use tools of Files without asking you");
+  expect(query("main .primary").textContent?.trim()).toBe("Keep asking me");
+  button("Allow without asking").click();
+  await settle();
+  expect(calls).toEqual(["answer_proposal p1 approve"]);
+  expect(spoken()).toContain("Nothing waits for your look.");
+});
+
+test("words of others are text in every review", async () => {
+  const now = { ...ran, command_line: [hostile], program: hostile, cwd: hostile, env_file: hostile };
+  const stands_out: StandsOut[] = [{ what: "unpinned", package: hostile }];
+  const text_ = toolText({ title: hostile, description: hostile, input_schema: hostile, output_schema: hostile });
+  const tools = [toolReview(hostile, { now: text_, before: toolText(), state: "changed" })];
+  await seen({
+    launches: [launch("a", { server_name: hostile, now, stands_out, before: contacted, why: { why: "changed" } })],
+    tools: [toolsReview("x", { server_name: hostile, tools })],
+    proposals: [{ id: "p", server: "x", server_name: hostile, patterns: [hostile], tools: [hostile] }],
+  });
+  expect(spoken()).toContain("onerror");
+  expect(text()).not.toContain("\u202e");
+  expect(document.querySelectorAll("main img, main script, main [style]")).toHaveLength(0);
+});
+
+test("fifty tools of one connector are listed folded, and the dangerous one is open", async () => {
+  const many = Array.from({ length: 50 }, (_, index) =>
+    toolReview(`tool_${index}`, { state: "changed", before: toolText({ description: "x" }) }),
+  );
+  await seen({
+    tools: [toolsReview("pg", { tools: [...many, toolReview("bad", { state: "held", findings: [finding] })] })],
+  });
+  expect(document.querySelectorAll("[data-guided=tool-review]")).toHaveLength(51);
+  expect(document.querySelectorAll("main pre")).toHaveLength(
+    query("[data-guided=tool-review]").querySelectorAll("pre").length,
+  );
+});
+
+test("the way to a review ends at its heading, and the navigation says how many wait", async () => {
+  await open(toReview({ launches: [launch("a", { why: { why: "changed" } })], tools: [toolsReview("pg")] }));
+  expect(query("nav").textContent).toContain("2 to look at");
+  await go("#/review/pg");
+  await frame();
+  expect(focused().textContent).toContain("pg");
+  expect(focused().tagName).toBe("H2");
+});
+
+test("a connector that waits or is paused says so on its page and in its row, with the one thing to do", async () => {
+  const made = world([
+    connector("a", { status: "needs_review", action: "review" }),
+    connector("b", { status: "paused", action: "resume", paused: { by: script } }),
+  ]);
+  await open(made);
+  expect(query("[aria-label='Look at it: a']").getAttribute("href")).toBe("#/review/a");
+  await go("#/connectors/a");
+  expect(spoken()).toContain("Nothing has been started.");
+  expect(query<HTMLAnchorElement>("main a.primary").getAttribute("href")).toBe("#/review/a");
+  await go("#/connectors/b");
+  expect(spoken()).toContain("python3 paused this");
+  button("Undo").click();
+  await settle();
+  expect(calls).toEqual(["resume b"]);
+});
+
+test("a pause of everything, and decisions that cannot be relied on, are told calmly above the list", async () => {
+  const made = world(ordinary);
+  made.snapshot.trust.paused = true;
+  made.snapshot.trust.standing = { state: "broken", message: "Earlier decisions are missing; you are asked again." };
+  await open(made);
+  expect(spoken()).toContain("Earlier decisions are missing; you are asked again.");
+  expect(document.querySelectorAll("[role=alert] .lines, .banner.bad")).toHaveLength(0);
+  button("Go on").click();
+  await settle();
+  expect(calls).toEqual(["pause_all false"]);
+  expect(spoken()).not.toContain("Everything is paused");
+});
+
+test("a difference is what was taken away and what was added, and the sides are the texts", () => {
+  const [before, now] = ["Run a read-only query.", "Run a query now."];
+  const parts = wordDiff(before, now);
+  const read = (side: "gone" | "new") =>
+    sideOf(parts, side)
+      .map(({ text }) => text)
+      .join("");
+  expect([read("gone"), read("new")]).toEqual([before, now]);
+  expect(parts.filter(({ kind }) => kind !== "same").map(({ text }) => text.trim())).toEqual(["read-only", "now"]);
+  expect(wordDiff("", "")).toEqual([]);
+  expect(lineDiff("a\nb\n", "a\nc\n")).toEqual([
+    { kind: "same", text: "a\n" },
+    { kind: "gone", text: "b\n" },
+    { kind: "new", text: "c\n" },
+  ]);
+  const long = (word: string) => `${word} `.repeat(5_000);
+  expect(wordDiff(long("a"), long("b")).map(({ kind }) => kind)).toEqual(["gone", "new", "same"]);
+});
+
+test("everything that stands out has its own words", () => {
+  const all: StandsOut[] = [
+    { what: "inline_code", program: "x" },
+    { what: "other_rights", program: "x" },
+    { what: "wide_folder", argument: "x" },
+    { what: "loader_variable", name: "x" },
+    { what: "unpinned", package: "x" },
+    { what: "downloads", runner: "x" },
+    { what: "missing_pkce" },
+    { what: "not_encrypted" },
+    { what: "not_found", program: "x" },
+  ];
+  expect(new Set(all.map(standsOutWords)).size).toBe(all.length);
+});

@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+
+import type { ToolView } from "../src/lib/bridge";
+import { store } from "../src/lib/store.svelte";
+import { choosable, lookUps, matches, rulesOf } from "../src/lib/unasked";
+import { calls, type World } from "./rpc-fixture";
+import { button, go, open, query, settle, text } from "./window";
+import { connector, fileTools, finding, rule, tool, world } from "./worlds";
+
+const reads = { read_only: true, destructive: null, idempotent: null, open_world: null };
+const tools: ToolView[] = [
+  tool("a", "find", { type: "object" }, { hints: reads }),
+  tool("a", "list", { type: "object" }, { hints: reads, findings: [finding] }),
+  tool("a", "write", { type: "object" }),
+  tool("a", "later", { type: "object" }, { hints: reads, state: "pending" }),
+  tool("a", "off", { type: "object" }, { hints: reads, enabled: false }),
+];
+const spoken = () => text().replace(/\s+/g, " ");
+
+async function added(over: Partial<World> = {}): Promise<void> {
+  store.choosing = [];
+  await open(world([connector("a")], { tools: { a: tools }, ...over }), "#/connectors/a");
+  store.wantsChoice("a");
+  await settle();
+}
+
+test("only what says that it reads and looks harmless counts as looking up", () => {
+  expect(lookUps(tools).map(({ name }) => name)).toEqual(["find"]);
+  expect(choosable(tools).map(({ name }) => name)).toEqual(["find", "list", "write"]);
+});
+
+test("adding ends with a choice, and without another one nothing is allowed", async () => {
+  await added();
+  expect(spoken()).toContain("What may assistants do without asking you?");
+  expect(query<HTMLInputElement>("main input[type=radio]:checked").value).toBe("nothing");
+  button("Ask me each time").click();
+  await settle();
+  expect(calls).toEqual(["choose a nothing"]);
+  expect(spoken()).not.toContain("What may assistants do");
+});
+
+test("looking up is offered with its tools, and chosen ones are named", async () => {
+  await added();
+  expect(spoken()).toContain("Look things up (1 tool)");
+  query<HTMLInputElement>("input[value=these]").click();
+  await settle();
+  expect(button("Allow these without asking").disabled).toBe(true);
+  const boxes = [...document.querySelectorAll<HTMLInputElement>(".tools input")];
+  expect(boxes.map((box) => box.checked)).toEqual([false, false, false]);
+  boxes[2]?.click();
+  await settle();
+  button("Allow these without asking").click();
+  await settle();
+  expect(calls).toEqual(["choose a these write"]);
+});
+
+test("a connector that was there before asks nothing", async () => {
+  store.choosing = [];
+  await open(world([connector("a")], { tools: { a: tools } }), "#/connectors/a");
+  expect(spoken()).not.toContain("What may assistants do");
+});
+
+test("on the first run the built-in files' reading tools are marked, until something was chosen", async () => {
+  const files = fileTools.map((one) => (one.name === "read_text_file" ? { ...one, hints: reads } : one));
+  const made = world([connector("filesystem")], { tools: { filesystem: files } });
+  made.snapshot.config.is_default = true;
+  await open(made);
+  expect(query<HTMLInputElement>("main input[type=radio]:checked").value).toBe("look_up");
+  button("Allow these without asking").click();
+  await settle();
+  expect(calls).toEqual(["choose filesystem look_up"]);
+  expect(spoken()).not.toContain("What may assistants do");
+  made.rules = [rule("r", { server: "filesystem", origin: "choice" })];
+  await open(made);
+  expect(spoken()).not.toContain("What may assistants do");
+});
+
+test("each tool says how it stands, what was found in it, and which rule is about it", async () => {
+  const held = tool("a", "list", { type: "object" }, { state: "held", findings: [finding] });
+  const bound = [{ tool: "list", fingerprint: "f" }];
+  const rules = [
+    rule("r1", { server: "a", bound }, { sentence: "Claude may use list." }),
+    rule("r2", { server: "a", effect: "deny", patterns: ["li*"] }, { sentence: "Cursor may never use li*." }),
+    rule("r3", { server: "b", bound }, { sentence: "Another one." }),
+  ];
+  await open(world([connector("a")], { tools: { a: [held] }, rules }), "#/connectors/a/tools/list");
+  expect(spoken()).toContain("new and blocked: it looks dangerous");
+  expect(spoken()).toContain("It tells the assistant to read a private key");
+  expect(spoken()).toContain("Cursor may never use li*.Claude may use list.");
+  expect(spoken()).not.toContain("Another one.");
+  expect(query("section.tool a[href='#/review/a']").textContent).toBe("Look at it");
+  await go("#/connectors");
+});
+
+test("patterns mean any run of characters and single ones, and rules that deny come first", () => {
+  const fits = (pattern: string) => matches(pattern, "read_file");
+  expect(["*", "read_*", "r?ad_*e", "read_file", "*file*"].every(fits)).toBe(true);
+  expect(["read", "?ead", "read_file?", ""].some(fits)).toBe(false);
+  const about = rulesOf([rule("a"), rule("b", { effect: "deny" })], "files", "write_file");
+  expect(about.map(({ rule }) => rule.id)).toEqual(["b"]);
+});
