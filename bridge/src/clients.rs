@@ -13,7 +13,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
 };
 
@@ -30,12 +30,11 @@ use crate::{
     clock::unix_ms,
     http,
     ledger::{Change, Ledger, LedgerFault, Row, RowKind, Standing},
-    snapshot::{ApiMode, AskerView, ClientView, WalkInPolicy},
+    snapshot::{ApiMode, AskerView, ClientView},
 };
 
 /// The keys of [`RowKind::Setting`] that are kept here.
 pub const API_MODE: &str = "api_mode";
-pub const WALK_IN: &str = "walk_in";
 pub const ALLOWED_ORIGINS: &str = "allowed_origins";
 
 /// The last use of a token is written down if the one that is written is older than this, in milliseconds.
@@ -48,8 +47,6 @@ pub struct Callers {
     pairing: Mutex<Pairing>,
     /// The person, or whoever started the program, wants a token of everybody.
     require_token: bool,
-    /// What holds for walk-ins until the person says something.
-    walk_ins_go_on: AtomicBool,
     /// Told whenever a snapshot has something new to show.
     pub changed: Notify,
 }
@@ -59,7 +56,6 @@ struct Held {
     clients: BTreeMap<String, Arc<Client>>,
     askers: Vec<ProgramKey>,
     api_mode: Option<ApiMode>,
-    walk_in: Option<WalkInPolicy>,
     origins: Arc<[String]>,
 }
 
@@ -79,7 +75,6 @@ impl Callers {
             held: ArcSwap::default(),
             pairing: Mutex::default(),
             require_token,
-            walk_ins_go_on: AtomicBool::new(false),
             changed: Notify::new(),
         });
         callers.reload();
@@ -105,16 +100,10 @@ impl Callers {
             clients: clients.collect(),
             askers: askers.collect(),
             api_mode: self.setting(API_MODE),
-            walk_in: self.setting(WALK_IN),
             origins: self.setting::<Vec<String>>(ALLOWED_ORIGINS).unwrap_or_default().into(),
         };
         self.held.store(Arc::new(held));
         self.changed.notify_one();
-    }
-
-    /// Whether walk-ins go on until the person says something else: where there is no window to ask in.
-    pub fn walk_ins_go_on(&self, yes: bool) {
-        self.walk_ins_go_on.store(yes, Ordering::Relaxed);
     }
 
     /// Who needs a token.
@@ -123,15 +112,6 @@ impl Callers {
             true => ApiMode::Token,
             false => self.held.load().api_mode.unwrap_or_default(),
         }
-    }
-
-    /// What happens to a walk-in's call that no rule covers.
-    pub fn walk_in(&self) -> WalkInPolicy {
-        let default = match self.walk_ins_go_on.load(Ordering::Relaxed) {
-            true => WalkInPolicy::Allow,
-            false => WalkInPolicy::Ask,
-        };
-        self.held.load().walk_in.unwrap_or(default)
     }
 
     /// Pages that may use the API.
@@ -320,6 +300,10 @@ impl http::Clients for AtGate {
             client.used_at.store(now, Ordering::Relaxed);
             self.0.write_use(client, now);
         }
+    }
+
+    fn are_known(&self) -> bool {
+        !matches!(*self.0.ledger.standing().borrow(), Standing::Unknown(_))
     }
 
     fn api_mode(&self) -> ApiMode {

@@ -4,6 +4,12 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod serve;
+mod trust;
+
+pub(crate) use serve::{Secrets, ServeArgs};
+pub(crate) use trust::{ClientsArgs, PairArgs, TrustArgs};
+
 const EXAMPLES: &str = "\
 Examples:
   neuron-connectd serve                              run the bridge in this terminal
@@ -244,33 +250,6 @@ or with - to standard output, and takes no -n.")]
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ServeArgs {
-    /// Port on 127.0.0.1; 0 lets the system choose [default: 7771]
-    #[arg(long, value_name = "N", env = "NEURON_CONNECTD_PORT", hide_env_values = true)]
-    pub(crate) port: Option<u16>,
-    /// Let nothing run before you looked at it (\"neuron-connectd approvals\", \"approve\", \"deny\")
-    #[arg(long)]
-    pub(crate) review: bool,
-    /// Serve nobody without a token over the port (\"neuron-connectd pair\")
-    #[arg(long)]
-    pub(crate) require_token: bool,
-    /// Where tokens and secrets are kept
-    #[arg(long, value_enum, value_name = "WHERE", default_value_t = Secrets::Keychain)]
-    pub(crate) secrets: Secrets,
-}
-
-/// Where a bridge without a window keeps secrets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Secrets {
-    /// In the keychain of this desktop session
-    Keychain,
-    /// In an encrypted file; its key comes from NEURON_SECRETS_KEY_FILE or systemd
-    File,
-    /// Nowhere: they are forgotten when the bridge stops
-    Memory,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct ToolsArgs {
     /// Only tools that match these words
     #[arg(short, long, value_name = "TEXT")]
@@ -377,94 +356,6 @@ pub(crate) struct ApproveArgs {
 pub(crate) struct QuestionArg {
     /// The question's id, as `approvals` shows it
     pub(crate) id: String,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PairArgs {
-    /// What it may do: read lists, call tools, manage connectors [default: read and call]
-    #[arg(long, value_enum, value_name = "WHAT")]
-    scope: Vec<MayDo>,
-    /// Only this connector; may be given again
-    #[arg(long, value_name = "ID")]
-    pub(crate) server: Vec<String>,
-    /// It asks by itself before it calls a tool
-    #[arg(long)]
-    pub(crate) asks_itself: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum MayDo {
-    Read,
-    Call,
-    Manage,
-}
-
-impl PairArgs {
-    /// As the API spells them.
-    pub(crate) fn scopes(&self) -> Vec<&'static str> {
-        let word = |may: &MayDo| match may {
-            MayDo::Read => "read",
-            MayDo::Call => "call",
-            MayDo::Manage => "manage",
-        };
-        match self.scope.is_empty() {
-            true => vec!["read", "call"],
-            false => self.scope.iter().map(word).collect(),
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ClientsArgs {
-    /// The token of this assistant is wrong from now on
-    #[arg(long, value_name = "ID")]
-    pub(crate) revoke: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TrustArgs {
-    /// Who needs a token: nobody of this user, or every program
-    #[arg(long, value_enum, value_name = "MODE")]
-    pub(crate) api: Option<ApiChoice>,
-    /// Calls without a token that no rule covers: ask you, or go on
-    #[arg(long, value_enum, value_name = "POLICY")]
-    pub(crate) walk_in: Option<WalkInChoice>,
-    /// Pause everything, until it is resumed
-    #[arg(long, conflicts_with = "resume")]
-    pub(crate) pause: bool,
-    /// Go on
-    #[arg(long)]
-    pub(crate) resume: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ApiChoice {
-    Open,
-    Token,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WalkInChoice {
-    Ask,
-    Allow,
-}
-
-impl ApiChoice {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Token => "token",
-        }
-    }
-}
-
-impl WalkInChoice {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Ask => "ask",
-            Self::Allow => "allow",
-        }
-    }
 }
 
 #[derive(Debug, Args)]

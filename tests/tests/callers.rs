@@ -89,8 +89,12 @@ fn with_all(spy: &Fake, setup: Setup) -> Daemon {
         ("keyed", json!({"url": "http://127.0.0.1:9/mcp", "auth": "token"})),
         ("remote", json!({"url": "http://127.0.0.1:9/mcp"})),
     ]));
+    let waits_for_looks = setup.arguments.iter().any(|argument| argument == "--review");
     let bridge = Daemon::start_in(home, setup);
-    bridge.wait_for_tool("mcp__fake__echo");
+    match waits_for_looks {
+        true => drop(bridge.wait_for_status("fake", "needs_review")),
+        false => bridge.wait_for_tool("mcp__fake__echo"),
+    }
     bridge
 }
 
@@ -270,7 +274,7 @@ fn a_program_is_paired_by_the_code_that_it_shows_and_gets_its_token_once() {
     assert!(!shown.to_string().contains(code), "the code is the program's to show");
     let poll = || bridge.post("/mcp/clients/pair", &json!({"pairing_id": id}));
     assert_eq!(poll().ok()["state"], "waiting");
-    let terms = json!({"scopes": ["read", "call"]});
+    let terms = json!({"scopes": ["read", "call"], "asks_itself": true});
     let typed = |code: &str| {
         let body = json!({"answer": {"pairing_id": id, "code": code, "terms": terms}});
         bridge.owner_post("/mcp/pairing", &body)
@@ -322,7 +326,7 @@ fn three_wrong_codes_turn_a_program_away() {
 #[test]
 fn a_token_is_good_for_its_scopes_until_it_is_changed_expires_or_is_revoked() {
     let bridge = with_fake();
-    let (id, token) = pair(&bridge, &json!({"scopes": ["read"]}));
+    let (id, token) = pair(&bridge, &json!({"scopes": ["read"], "asks_itself": true}));
     let call = || {
         with_token(
             &bridge,
@@ -386,7 +390,7 @@ fn a_token_for_one_connector_sees_no_other() {
     bridge.wait_for_tool("mcp__theirs__echo");
     let (_, token) = pair(
         &bridge,
-        &json!({"scopes": ["read", "call", "manage"], "servers": ["mine"]}),
+        &json!({"scopes": ["read", "call", "manage"], "servers": ["mine"], "asks_itself": true}),
     );
     let get = |path: &str| with_token(&bridge, &token, "GET", path, &Value::Null);
     let post = |path: &str, body: Value| with_token(&bridge, &token, "POST", path, &body);

@@ -8,14 +8,14 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{BridgeHandle, Caller, shown};
+use super::{BridgeHandle, Caller, decide::WALK_IN, shown};
 use crate::{
     caller::{
         ProgramKey, Scope, Script,
         token::{PREFIX, TokenHash},
     },
     clients::{
-        ALLOWED_ORIGINS, API_MODE, WALK_IN,
+        ALLOWED_ORIGINS, API_MODE,
         pairing::{Closed, NotThat, OPEN_FOR, Polled},
         row::{ClientRow, hex},
     },

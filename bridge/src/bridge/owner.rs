@@ -299,9 +299,11 @@ impl Owner {
     pub(super) async fn edit(&mut self, edit: Edit) -> Result<(), ApiError> {
         // What is on disk may be newer than what was last seen; an edit starts from it.
         self.reload().await;
-        if let Edit::Enabled(id, _) | Edit::Remove(id) = &edit {
-            self.world.pauses.resume(id);
-        }
+        let goes_on = if let Edit::Enabled(id, _) | Edit::Remove(id) = &edit {
+            self.world.pauses.resume(id)
+        } else {
+            false
+        };
         let kept = match self.file.edit(&self.config, &edit)? {
             Some(config) => {
                 self.forgets = sign_in::ends_with(&edit, &self.config, &config);
@@ -320,6 +322,10 @@ impl Owner {
                 kept
             }
         };
+        if goes_on {
+            // The file may have said so already.
+            self.judge_again().await;
+        }
         self.world.activity.record(activity::edited(&edit));
         if let Edit::Remove(id) = &edit {
             self.world.forget(id).await;

@@ -61,7 +61,9 @@ impl Owner {
         let pauses = &self.world.pauses;
         match order {
             PauseOrder::Pause(id, by) => pauses.pause(id, by),
-            PauseOrder::Resume(id) => pauses.resume(&id),
+            PauseOrder::Resume(id) => {
+                pauses.resume(&id);
+            }
             PauseOrder::All(on) => {
                 let row = Row {
                     kind: RowKind::Setting,

@@ -98,13 +98,9 @@ impl Owner {
         let ledger = &self.world.ledger;
         let on = match shell {
             Shell::Tray => true,
-            Shell::Headless(headless) if headless.review => {
-                self.inner.callers.walk_ins_go_on(!ledger.was_tray_home().await);
-                true
-            }
+            Shell::Headless(headless) if headless.review => true,
             Shell::Headless(_) => {
                 let is_trays = ledger.was_tray_home().await;
-                self.inner.callers.walk_ins_go_on(!is_trays);
                 if is_trays {
                     tracing::warn!(
                         "the tray app uses this home: what runs needs a look first (neuron-connectd approvals shows what \

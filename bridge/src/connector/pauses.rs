@@ -43,8 +43,9 @@ impl Pauses {
         self.lock().by.insert(id, by);
     }
 
-    pub fn resume(&self, id: &ConnectorId) {
-        self.lock().by.remove(id);
+    /// Whether it was paused.
+    pub fn resume(&self, id: &ConnectorId) -> bool {
+        self.lock().by.remove(id).is_some()
     }
 
     /// Whether everything is.

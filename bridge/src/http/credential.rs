@@ -20,6 +20,7 @@ use crate::{
         token::{Presented, TokenHash},
     },
     error::{ApiError, Code},
+    secrets::TRY_AGAIN,
     snapshot::ApiMode,
 };
 
@@ -42,6 +43,10 @@ pub trait Clients: Send + Sync {
     /// The client of this id; `None` = there is none, or its token was revoked or has expired.
     fn find(&self, id: &str) -> Option<Known>;
     fn api_mode(&self) -> ApiMode;
+    /// Whether it is known at present who has a token.
+    fn are_known(&self) -> bool {
+        true
+    }
     /// Whether a program may ask to be paired right now.
     fn is_pairing_open(&self) -> bool;
     /// The token of this client was shown, and holds.
@@ -115,6 +120,11 @@ impl Credentials {
                     self.clients.used(&token.id);
                     Ok(caller.clone().with(known.pass))
                 }
+                None if !self.clients.are_known() => Err(ApiError::new(
+                    Code::KeychainUnavailable,
+                    "Who has a token cannot be checked for want of the keychain. Unlock it, and try again.",
+                )
+                .with_retry_after(TRY_AGAIN)),
                 Some(_) | None => Err(self.wrong(now)),
             },
         }

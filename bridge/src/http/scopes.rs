@@ -16,6 +16,10 @@ pub(super) fn needed(method: &Method, path: &str) -> Option<Scope> {
     if path.starts_with("/mcp/results/") {
         return Some(Scope::Call);
     }
+    // What became of a wish is for whoever had it, whatever else it may.
+    if path.starts_with("/mcp/approvals/") {
+        return None;
+    }
     let reads = matches!(*method, Method::GET | Method::HEAD);
     // Changes are weighed where it is known what they are.
     (reads && path.starts_with("/mcp/")).then_some(Scope::Read)
@@ -31,7 +35,7 @@ mod tests {
         for (method, path) in served() {
             let needs = needed(&method, path);
             let expected = match (method.as_str(), path) {
-                ("GET", "/healthz") | ("POST", "/mcp/clients/pair") => None,
+                ("GET", "/healthz" | "/mcp/approvals/{id}") | ("POST", "/mcp/clients/pair") => None,
                 ("POST", "/mcp/call" | "/mcp/resources/read" | "/mcp/prompts/get") | ("GET", "/mcp/results/{id}") => {
                     Some(Scope::Call)
                 }

@@ -46,7 +46,6 @@ pub(super) async fn close_pairing(shell: State<'_, Shell>) -> Answer<()> {
 
 /// The code that the assistant shows, and what it may do.
 #[tauri::command]
-#[expect(clippy::too_many_arguments, reason = "the window sends them side by side")]
 pub(super) async fn answer_pairing(
     shell: State<'_, Shell>,
     id: String,
