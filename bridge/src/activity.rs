@@ -22,7 +22,7 @@ use crate::{
     clock::unix_ms,
     connector::log::Log,
     error::{ApiError, Code},
-    snapshot::{ActivityCaller, ActivityOutcome, ActivityWhat, AllowedBy, Arguments},
+    snapshot::{ActivityCaller, ActivityOutcome, ActivityWhat, AllowedBy, Arguments, WhoKind, WhoView},
 };
 
 /// One thing that happened, as it was met.
@@ -100,6 +100,32 @@ impl WhoRecord {
             kind,
             client: None,
             program: None,
+        }
+    }
+}
+
+impl From<&WhoView> for WhoRecord {
+    fn from(who: &WhoView) -> Self {
+        let program = who.program.as_ref().map(|program| {
+            let slot = ProgramSlot::default();
+            slot.fill(Program {
+                name: program.name.clone(),
+                path: program.path.clone(),
+                pid: program.pid,
+            });
+            slot
+        });
+        Self {
+            kind: match who.kind {
+                WhoKind::Owner => ActivityCaller::Owner,
+                WhoKind::WalkIn => ActivityCaller::WalkIn,
+                WhoKind::Client => ActivityCaller::Client,
+            },
+            client: who.client.as_deref().map(|id| ClientRecord {
+                id: id.into(),
+                name: who.name.as_str().into(),
+            }),
+            program,
         }
     }
 }

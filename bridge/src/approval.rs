@@ -292,6 +292,13 @@ impl Approvals {
         Ok(view)
     }
 
+    /// Takes back all that a caller asks: it is not let in any more.
+    pub fn withdraw(&self, caller: &str) {
+        for view in self.waiting(Some(caller)) {
+            self.end(&view.id, Verdict::Denied, Outcome::Cancelled);
+        }
+    }
+
     /// The person is there: whoever was muted for want of an answer may ask again.
     pub fn back(&self) {
         if self.manners().back() {

@@ -9,9 +9,11 @@ mod answers;
 mod approvals;
 mod ask;
 mod calls;
+mod clients;
 mod decide;
 mod offers;
 mod owner;
+mod pauses;
 mod permit;
 mod person_file;
 mod pins;
@@ -24,11 +26,12 @@ mod secrets;
 mod sign_in;
 mod start;
 mod versions;
+mod wishes;
 
 use std::{
     collections::HashMap,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64},
     },
     time::Duration,
@@ -36,20 +39,26 @@ use std::{
 
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::{
+    sync::{broadcast, mpsc, oneshot, watch},
+    time::Instant,
+};
 
 pub use self::activity::{LARGEST_ACTIVITY_PAGE, MOST_ACTIVITY_DAYS};
 pub use self::answers::CallReply;
+pub use self::clients::{ClientChange, PairingBegun, Terms, TrustChange};
 pub(crate) use self::decide::PROPOSAL;
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};
 pub use self::rules::AutoApproved;
 pub use self::sign_in::SignInAsk;
 pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
 pub use self::versions::PackageVersions;
+pub use self::wishes::Pending;
 use self::{decide::Rules, owner::Command, person_file::Edit, pins::Looked, publish::Row};
 pub use crate::{approval::ApprovalAnswer, caller::Caller};
 use crate::{
     approval::Approvals,
+    clients::Callers,
     connector::{
         Door, World,
         log::{Cursor, Page},
@@ -62,6 +71,7 @@ use crate::{
     tools::ToolList,
     traffic::Place,
     trust::decision::View,
+    wishes::Wishes,
 };
 
 /// One call as it came in; `input` is forwarded exactly as it is.
@@ -120,6 +130,11 @@ struct Inner {
     api: watch::Sender<ApiView>,
     results: Arc<ResultStore>,
     approvals: Arc<Approvals>,
+    wishes: Arc<Wishes>,
+    callers: Arc<Callers>,
+    /// When a program last reconnected or paused a connector.
+    meddled: Mutex<HashMap<ConnectorId, Instant>>,
+    shell: Shell,
     world: Arc<World>,
     /// `neuron-connect://` links reach this program.
     deep_links: AtomicBool,
@@ -193,7 +208,7 @@ impl BridgeHandle {
         let row = published.rows.iter().find(|row| row.entry.key == id);
         let view = published.snapshot.connectors.iter().find(|view| view.id == id);
         match (row, view) {
-            (Some(row), Some(view)) => {
+            (Some(row), Some(view)) if caller.sees(&id) => {
                 let secrets = match (caller, &row.live) {
                     (Caller::Owner, Some(live)) => self.secrets_of(&live.entry).await,
                     (Caller::Owner, None) | (Caller::WalkIn(_) | Caller::Client { .. }, _) => Vec::new(),

@@ -15,6 +15,7 @@ pub use self::{
     lookup::{ProgramCell, ProgramLookup},
     program::{Program, ProgramKey, Script},
 };
+use crate::error::{ApiError, Code};
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
@@ -53,6 +54,43 @@ impl Caller {
             Self::Owner => ProgramCell::unknown(),
         };
         Self::Client { pass, program }
+    }
+
+    /// Whether it may know of this connector.
+    pub fn sees(&self, server: &str) -> bool {
+        match self {
+            Self::Owner | Self::WalkIn(_) => true,
+            Self::Client { pass, .. } => match &pass.servers {
+                Some(servers) => servers.iter().any(|seen| seen == server),
+                None => true,
+            },
+        }
+    }
+
+    /// Refuses a client whose token is not good for this. What a walk-in may do is for each route to say.
+    ///
+    /// # Errors
+    /// `scope_missing`
+    pub fn needs(&self, scope: Scope) -> Result<(), ApiError> {
+        let Self::Client { pass, .. } = self else {
+            return Ok(());
+        };
+        if pass.scopes.contains(&scope) {
+            return Ok(());
+        }
+        let may = match scope {
+            Scope::Read => "read lists",
+            Scope::Call => "use tools",
+            Scope::Manage => "change connectors",
+        };
+        Err(ApiError::new(
+            Code::ScopeMissing,
+            format!(
+                "The token of {} does not let it {may}. The person can change that in the Neuron Connect window, under \
+                 Assistants.",
+                pass.name
+            ),
+        ))
     }
 
     /// The owner's label.

@@ -143,6 +143,20 @@ impl Event {
         })
     }
 
+    /// The connector that it is about; `None` = none, or all of them.
+    pub fn server(&self) -> Option<&str> {
+        match self {
+            Self::ServerStatus { server, .. } => Some(server),
+            Self::CallStarted { server, .. }
+            | Self::CallProgress { server, .. }
+            | Self::CallFinished { server, .. }
+            | Self::ApprovalRequested { server, .. }
+            | Self::ApprovalResolved { server, .. } => Some(server.as_str()),
+            Self::SignInFinished { server, .. } => server.as_ref().map(ConnectorId::as_str),
+            Self::ToolsChanged { .. } | Self::ConfigError { .. } | Self::ActivityRecorded { .. } => None,
+        }
+    }
+
     /// The caller this event belongs to; `None` is everybody's.
     pub fn caller(&self) -> Option<&str> {
         match self {

@@ -8,6 +8,7 @@ pub mod bridge;
 pub mod builtin;
 pub mod caller;
 pub mod catalog;
+pub mod clients;
 pub mod clock;
 pub mod config;
 pub mod connector;
@@ -30,3 +31,4 @@ pub mod tray;
 pub mod trust;
 #[cfg(test)]
 mod typescript;
+pub mod wishes;

@@ -60,6 +60,22 @@ pub struct Snapshot {
     pub trust: TrustView,
 }
 
+impl Snapshot {
+    /// The page on which the sign-in of this connector goes on, while it waits for a browser.
+    pub fn sign_in_page(&self, server: &str) -> Option<&str> {
+        let view = self.sign_ins.iter().find(|view| view.server.as_str() == server)?;
+        match &view.stage {
+            SignInStage::Waiting { url, .. } => Some(url),
+            SignInStage::Preparing
+            | SignInStage::Confirm { .. }
+            | SignInStage::NeedsClient { .. }
+            | SignInStage::NoPkce { .. }
+            | SignInStage::Finishing
+            | SignInStage::Failed { .. } => None,
+        }
+    }
+}
+
 /// Where the loopback API stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
 #[serde(tag = "state", rename_all = "snake_case")]

@@ -67,6 +67,8 @@ pub enum Click {
     TryNow(ConnectorId),
     /// Give up the attempts that are scheduled.
     StopTrying(ConnectorId),
+    /// Pause everything, or go on.
+    PauseAll(bool),
     Quit,
 }
 
@@ -99,7 +101,7 @@ impl Route {
 
 impl Click {
     /// The id under which a tray carries the click: `open:<key or place>`, `add`, `approvals`, `toggle:<id>`, `try:<id>`,
-    /// `stop:<id>`, `quit`.
+    /// `stop:<id>`, `pause`, `resume`, `quit`.
     pub fn id(&self) -> String {
         match self {
             Self::Open(Route::Connectors) => "open".to_owned(),
@@ -109,6 +111,8 @@ impl Click {
             Self::Toggle(connector) => format!("toggle:{connector}"),
             Self::TryNow(connector) => format!("try:{connector}"),
             Self::StopTrying(connector) => format!("stop:{connector}"),
+            Self::PauseAll(true) => "pause".to_owned(),
+            Self::PauseAll(false) => "resume".to_owned(),
             Self::Quit => "quit".to_owned(),
         }
     }
@@ -120,6 +124,8 @@ impl Click {
                 "open" => Some(Self::Open(Route::Connectors)),
                 "add" => Some(Self::Open(Route::AddConnector)),
                 "approvals" => Some(Self::Open(Route::Approvals)),
+                "pause" => Some(Self::PauseAll(true)),
+                "resume" => Some(Self::PauseAll(false)),
                 "quit" => Some(Self::Quit),
                 _ => None,
             },
@@ -175,6 +181,13 @@ pub fn menu(snapshot: &Snapshot) -> Menu {
     items.push(Item::Separator);
 
     items.push(open("Open Neuron Connect", Route::Connectors));
+    items.push(Item::Button {
+        text: match snapshot.trust.paused {
+            true => "Resume everything".to_owned(),
+            false => "Pause everything".to_owned(),
+        },
+        click: Click::PauseAll(!snapshot.trust.paused),
+    });
     items.push(Item::Button {
         text: "Quit".to_owned(),
         click: Click::Quit,

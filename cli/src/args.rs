@@ -4,6 +4,12 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod serve;
+mod trust;
+
+pub(crate) use serve::{Secrets, ServeArgs};
+pub(crate) use trust::{ClientsArgs, PairArgs, TrustArgs};
+
 const EXAMPLES: &str = "\
 Examples:
   neuron-connectd serve                              run the bridge in this terminal
@@ -199,6 +205,32 @@ A page is opened by you, never by Neuron Connect; approve it when you are done."
     #[command(after_help = "Example:\n  neuron-connectd deny 3f2a…")]
     Deny(QuestionArg),
 
+    /// Let an assistant pair itself: it shows six digits, you type them
+    #[command(after_help = "\
+Examples:
+  neuron-connectd pair
+  neuron-connectd pair --scope read --scope call --server files
+
+Open for two minutes and for one assistant, which then has a token of its own.
+Beside the tray app, its window does this.")]
+    Pair(PairArgs),
+
+    /// Show the paired assistants, or let one go
+    #[command(after_help = "\
+Examples:
+  neuron-connectd clients
+  neuron-connectd clients --revoke 3f2a…")]
+    Clients(ClientsArgs),
+
+    /// Show or change what holds for all programs: who needs a token, and whose calls wait for you
+    #[command(after_help = "\
+Examples:
+  neuron-connectd trust
+  neuron-connectd trust --api token
+  neuron-connectd trust --walk-in ask
+  neuron-connectd trust --pause")]
+    Trust(TrustArgs),
+
     /// Show what happened: calls, questions, sign-ins and changes, who did it and how it ended
     #[command(after_help = "\
 Examples:
@@ -215,30 +247,6 @@ or with - to standard output, and takes no -n.")]
     /// Check this computer and every connector, and say what to do
     #[command(after_help = "Example:\n  neuron-connectd doctor")]
     Doctor,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ServeArgs {
-    /// Port on 127.0.0.1; 0 lets the system choose [default: 7771]
-    #[arg(long, value_name = "N", env = "NEURON_CONNECTD_PORT", hide_env_values = true)]
-    pub(crate) port: Option<u16>,
-    /// Let nothing run before you looked at it (\"neuron-connectd approvals\", \"approve\", \"deny\")
-    #[arg(long)]
-    pub(crate) review: bool,
-    /// Where tokens and secrets are kept
-    #[arg(long, value_enum, value_name = "WHERE", default_value_t = Secrets::Keychain)]
-    pub(crate) secrets: Secrets,
-}
-
-/// Where a bridge without a window keeps secrets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Secrets {
-    /// In the keychain of this desktop session
-    Keychain,
-    /// In an encrypted file; its key comes from NEURON_SECRETS_KEY_FILE or systemd
-    File,
-    /// Nowhere: they are forgotten when the bridge stops
-    Memory,
 }
 
 #[derive(Debug, Args)]

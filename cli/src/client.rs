@@ -88,6 +88,10 @@ impl Client {
         self.ask(Method::POST, path, Some(body), ANSWER).await
     }
 
+    pub(crate) async fn delete(&self, path: &str) -> Result<Answer, Failure> {
+        self.ask(Method::DELETE, path, None, ANSWER).await
+    }
+
     /// Like `post`, for what may take as long as an upstream does.
     pub(crate) async fn post_slowly(&self, path: &str, body: String, wait: Duration) -> Result<Answer, Failure> {
         self.ask(Method::POST, path, Some(body), wait).await

@@ -41,7 +41,7 @@ async fn start(home: &Path, args: &ServeArgs) -> Result<BridgeHandle, Failure> {
         port: args.port,
         shell: Shell::Headless(Headless {
             review: args.review,
-            ..Headless::default()
+            require_token: args.require_token,
         }),
         secrets: keep_secrets(args.secrets)?,
     };

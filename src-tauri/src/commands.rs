@@ -2,6 +2,7 @@
 
 mod activity;
 mod approvals;
+mod callers;
 mod reviews;
 mod rules;
 mod secrets;
@@ -81,6 +82,18 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         reviews::keep_blocked,
         reviews::versions_of,
         reviews::use_version,
+        callers::clients,
+        callers::change_client,
+        callers::revoke_client,
+        callers::open_pairing,
+        callers::close_pairing,
+        callers::answer_pairing,
+        callers::askers,
+        callers::set_asker,
+        callers::set_api_mode,
+        callers::set_walk_in,
+        callers::pause_all,
+        callers::resume,
         activity::activity,
         activity::activity_days,
         activity::export_activity,
@@ -96,9 +109,6 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         rules::save_rule,
         rules::withdraw_rule,
         rules::choose,
-        tools::approve_tools,
-        tools::keep_tool_blocked,
-        tools::approve_instructions,
         settings,
         set_theme,
     ]

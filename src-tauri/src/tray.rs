@@ -144,6 +144,7 @@ fn clicked(app: &AppHandle, id: &str) {
         Some(Click::Toggle(connector)) => toggle(app, connector),
         Some(Click::TryNow(connector)) => try_now(app, connector),
         Some(Click::StopTrying(connector)) => stop_trying(app, connector),
+        Some(Click::PauseAll(on)) => pause_all(app, on),
         Some(Click::Quit) => app::quit(app),
         None => {}
     }
@@ -164,6 +165,17 @@ fn stop_trying(app: &AppHandle, connector: ConnectorId) {
     tauri::async_runtime::spawn(async move {
         if let Err(e) = bridge.stop_trying(connector.clone()).await {
             tracing::warn!("The attempts to connect {connector} could not be stopped: {e}");
+        }
+    });
+}
+
+fn pause_all(app: &AppHandle, on: bool) {
+    let bridge = app.state::<Shell>().bridge.clone();
+    let app = app.clone();
+    tauri::async_runtime::spawn(async move {
+        if let Err(e) = bridge.pause_all(on).await {
+            tracing::warn!("everything could not be {}: {e}", if on { "paused" } else { "resumed" });
+            desktop::open(&app, Reason::Asked, Some(&Route::Connectors));
         }
     });
 }

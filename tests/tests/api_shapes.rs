@@ -353,7 +353,7 @@ fn a_change_is_seen_by_whoever_was_told_that_it_is_made() {
 }
 
 #[test]
-fn managing_is_the_owners_and_changes_nothing_from_elsewhere() {
+fn what_a_walk_in_wants_changed_changes_nothing() {
     let bridge = with_fake();
     let before = bridge.home.config();
     for (path, body) in [
@@ -361,13 +361,15 @@ fn managing_is_the_owners_and_changes_nothing_from_elsewhere() {
             "/mcp/servers/add",
             json!({"id": "evil", "command": "sh", "args": ["-c", "id"]}),
         ),
-        ("/mcp/servers/toggle", json!({"id": "fake", "enabled": false})),
+        ("/mcp/servers/toggle", json!({"id": "fake", "enabled": true})),
         ("/mcp/servers/auto-approve", json!({"id": "fake", "auto_approve": true})),
         ("/mcp/servers/remove", json!({"id": "fake"})),
-        ("/mcp/servers/reconnect", json!({"id": "fake"})),
-        ("/mcp/servers/stop-trying", json!({"id": "fake"})),
     ] {
-        bridge.post(path, &body).refused(403, "scope_missing");
+        let answer = bridge.post(path, &body);
+        assert_eq!(answer.status, 202, "{path}: {}", answer.text());
+    }
+    for path in ["/mcp/servers/reconnect", "/mcp/servers/stop-trying"] {
+        bridge.post(path, &json!({"id": "fake"})).refused(403, "scope_missing");
     }
     bridge.get("/mcp/servers/fake/log").refused(403, "scope_missing");
     assert_eq!(bridge.home.config(), before);

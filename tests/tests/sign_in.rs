@@ -75,10 +75,13 @@ fn a_person_without_a_window_signs_in_by_the_address_and_the_tools_work() {
 fn a_walk_in_learns_neither_the_address_nor_how_a_sign_in_ended() {
     let here = SignIn::behind(&[]);
     here.bridge.wait_for_status("remote", "needs_sign_in");
-    for path in ["/mcp/oauth/start", "/mcp/oauth/cancel", "/mcp/oauth/sign-out"] {
-        here.bridge
-            .post(path, &json!({"id": "remote"}))
-            .refused(403, "scope_missing");
+    here.bridge
+        .post("/mcp/oauth/cancel", &json!({"id": "remote"}))
+        .refused(403, "scope_missing");
+    for path in ["/mcp/oauth/start", "/mcp/oauth/sign-out"] {
+        let waits = here.bridge.post(path, &json!({"id": "remote"}));
+        assert_eq!(waits.status, 202, "{}", waits.text());
+        assert!(!waits.text().contains("http"), "{}", waits.text());
     }
     let mut events = Connection::open(&here.bridge.tcp()).events("/mcp/events", &[]);
     here.sign_in("remote");

@@ -10,7 +10,10 @@ use crate::{
 impl BridgeHandle {
     /// Questions that wait, the oldest first: all of them for the owner, those of its own calls for anybody else.
     pub async fn approvals(&self, caller: Caller) -> Vec<ApprovalView> {
-        self.inner.approvals.waiting(only(&caller))
+        let mut waiting = self.inner.approvals.waiting(only(&caller));
+        waiting.extend(self.inner.wishes.waiting(only(&caller)));
+        waiting.sort_by_key(|view| view.asked_at);
+        waiting
     }
 
     /// A question that waits, or one of the newest that did.
@@ -19,6 +22,7 @@ impl BridgeHandle {
     /// `not_found`, also for a question that belongs to somebody else's call.
     pub async fn approval(&self, caller: Caller, id: String) -> Result<ApprovalView, ApiError> {
         let found = self.inner.approvals.find(&id, only(&caller));
+        let found = found.or_else(|| self.inner.wishes.find(&id, only(&caller)));
         found.ok_or_else(|| unknown(&id))
     }
 
@@ -26,8 +30,15 @@ impl BridgeHandle {
     ///
     /// # Errors
     /// `not_found`; `bad_request` for values that do not fit, with the field, and the question goes on waiting;
-    /// `already_exists` when it was answered before; `approval_timeout` when its time is over.
+    /// `already_exists` when it was answered before; `approval_timeout` when its time is over. Of a yes to a change, also
+    /// those of what it does; `needs_review` where that is not what was shown any more. It then waits again.
     pub async fn answer_approval(&self, id: String, answer: ApprovalAnswer) -> Result<ApprovalView, ApiError> {
+        let yes = matches!(answer, ApprovalAnswer::Approve(_));
+        if let Some(answered) = self.answer_wish(&id, yes).await {
+            let view = answered?;
+            self.settled().await;
+            return Ok(view);
+        }
         let taken = self.inner.approvals.answer(&id, answer);
         let view = taken.map_err(|why| match why {
             NotTaken::Wrong(wrong) => ApiError::bad_request(wrong.to_string()),
@@ -42,6 +53,13 @@ impl BridgeHandle {
     /// # Errors
     /// As [`BridgeHandle::answer_approval`].
     pub async fn extend_approval(&self, id: String) -> Result<ApprovalView, ApiError> {
+        // A change waits long enough as it is.
+        if let Some(view) = self.inner.wishes.find(&id, None) {
+            return match view.state {
+                ApprovalState::Waiting => Ok(view),
+                state => Err(over(state)),
+            };
+        }
         let view = self.inner.approvals.extend(&id).map_err(|why| refusal(&id, why))?;
         self.settled().await;
         Ok(view)
@@ -59,14 +77,19 @@ fn only(caller: &Caller) -> Option<&str> {
 pub(super) fn refusal(id: &str, why: Unanswerable) -> ApiError {
     match why {
         Unanswerable::Unknown => unknown(id),
-        Unanswerable::Over(ApprovalState::Expired) => {
-            ApiError::new(Code::ApprovalTimeout, "The time to answer this question is over.")
-        }
-        Unanswerable::Over(ApprovalState::Approved | ApprovalState::Waiting) => ApiError::new(
+        Unanswerable::Over(state) => over(state),
+    }
+}
+
+/// The refusal of an answer to a question that ended so.
+pub(super) fn over(state: ApprovalState) -> ApiError {
+    match state {
+        ApprovalState::Expired => ApiError::new(Code::ApprovalTimeout, "The time to answer this question is over."),
+        ApprovalState::Approved | ApprovalState::Waiting => ApiError::new(
             Code::AlreadyExists,
             "This question has been answered already, with yes; the first answer holds.",
         ),
-        Unanswerable::Over(ApprovalState::Denied) => ApiError::new(
+        ApprovalState::Denied => ApiError::new(
             Code::AlreadyExists,
             "This question has been answered already, with no; the first answer holds.",
         ),

@@ -221,6 +221,7 @@ impl Loss {
             Cause::HttpStatus { .. } => Self::Unanswered,
             Cause::NeedsReview { .. }
             | Cause::TrustUnknown(_)
+            | Cause::Paused
             | Cause::MissingSecret(_)
             | Cause::Entry(_)
             | Cause::ProgramNotFound(_)

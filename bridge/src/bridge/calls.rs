@@ -34,7 +34,7 @@ struct Target {
 }
 
 pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest) -> Result<CallAnswer, ApiError> {
-    let target = find(inner, &request.name).map_err(|unfound| unfound.told(inner, &caller, &request))?;
+    let target = find(inner, &caller, &request.name).map_err(|unfound| unfound.told(inner, &caller, &request))?;
     let number = inner.calls.fetch_add(1, Ordering::Relaxed) + 1;
     let begun = Instant::now();
     inner.events.publish(Event::CallStarted {
@@ -112,7 +112,7 @@ impl Drop for Finish<'_> {
 }
 
 /// A name that can only be of a connector whose tools are not shown: which they are is not known yet.
-fn withheld(published: &Published, name: &str) -> Option<ApiError> {
+fn withheld(published: &Published, caller: &Caller, name: &str) -> Option<ApiError> {
     let is_of = |server: &str| {
         let exposed: String = server
             .chars()
@@ -123,7 +123,8 @@ fn withheld(published: &Published, name: &str) -> Option<ApiError> {
             .any(|server| name.starts_with(&format!("mcp__{server}__")))
     };
     let shared = published.doors.values().map(|door| &door.shared);
-    let of_it = shared.filter(|shared| shared.entry().enabled && is_of(shared.id.as_str()));
+    let of_it =
+        shared.filter(|shared| caller.sees(shared.id.as_str()) && shared.entry().enabled && is_of(shared.id.as_str()));
     of_it
         .into_iter()
         .find_map(|shared| Some(unavailable(&shared.name(), shared.view().machine.withheld()?)))
@@ -154,18 +155,24 @@ fn entry(inner: &Inner, caller: &Caller, request: &CallRequest, server: &Connect
     Entry::new(WhoRecord::from(caller), what)
 }
 
-fn find(inner: &Inner, name: &str) -> Result<Target, Unfound> {
+fn find(inner: &Inner, caller: &Caller, name: &str) -> Result<Target, Unfound> {
     let published = inner.published.load();
     let (server, tool, exposed, hidden) = match published.tools.find(name) {
         Some(Found::Listed(tool)) => (&tool.server, &tool.tool.name, &tool.exposed, None),
         Some(Found::Hidden(route, why)) => (&route.server, &route.tool, &route.exposed, Some(why)),
         None => {
             return Err(Unfound {
-                error: withheld(&published, name).unwrap_or_else(|| unknown_tool(inner, name)),
+                error: withheld(&published, caller, name).unwrap_or_else(|| unknown_tool_of(inner, caller, name)),
                 named: None,
             });
         }
     };
+    if !caller.sees(server.as_str()) {
+        return Err(Unfound {
+            error: unknown_tool_of(inner, caller, name),
+            named: None,
+        });
+    }
     let refused = |error| Unfound {
         error,
         named: Some((server.clone(), tool.clone())),
@@ -189,6 +196,24 @@ fn find(inner: &Inner, name: &str) -> Result<Target, Unfound> {
         tool: tool.clone(),
         hidden,
     })
+}
+
+/// One that sees some connectors is told nothing of the others' tools.
+fn unknown_tool_of(inner: &Inner, caller: &Caller, name: &str) -> ApiError {
+    let sees_all = match caller {
+        Caller::Owner | Caller::WalkIn(_) => true,
+        Caller::Client { pass, .. } => pass.servers.is_none(),
+    };
+    match sees_all {
+        true => unknown_tool(inner, name),
+        false => ApiError::new(
+            Code::UnknownTool,
+            format!(
+                "There is no tool \"{}\". GET /mcp/tools lists them.",
+                super::shown(name)
+            ),
+        ),
+    }
 }
 
 fn unknown_tool(inner: &Inner, name: &str) -> ApiError {

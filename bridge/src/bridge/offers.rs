@@ -260,6 +260,7 @@ impl BridgeHandle {
         asked: &Asked,
         turn: Option<Arc<Place>>,
     ) -> Result<String, ApiError> {
+        self.seen_by(caller, server)?;
         let door = self.door(server)?;
         let recorder = self.recorder();
         let entry = Entry::new(WhoRecord::from(caller), asked.what(server, recorder));

@@ -7,12 +7,16 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use indexmap::IndexMap;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::Instant,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Inner, Published, activity,
     decide::{FileWord, ViewDesk},
+    pauses::PauseOrder,
     person_file::{Edit, PersonFile},
     pins::{PinBoard, PinEdit},
     publish::{self, ListKey, Row, RowLive},
@@ -28,7 +32,7 @@ use crate::{
     ids::ConnectorId,
     secrets::{BindingChange, SecretName},
     settings::Settings,
-    snapshot::{ApiView, ConfigView, Notice, NoticeLevel, Reviews, RuleProposal, Snapshot, TrustView},
+    snapshot::{ApiView, ApprovalView, ConfigView, Notice, NoticeLevel, Reviews, RuleProposal, Snapshot, TrustView},
     trust::{
         pins::Adoption,
         rules::{self, Rule, RuleId},
@@ -45,6 +49,7 @@ const LAST_ENTRIES_WITHIN: Duration = Duration::from_millis(500);
 pub(crate) enum Command {
     Edit(Edit, oneshot::Sender<Result<(), ApiError>>),
     Review(ReviewOrder, oneshot::Sender<Result<(), ApiError>>),
+    Pause(PauseOrder, oneshot::Sender<Result<(), ApiError>>),
     Reload(oneshot::Sender<()>),
     /// Publishes, and tells once everything that is known was looked at.
     Publish(oneshot::Sender<()>),
@@ -98,7 +103,12 @@ impl Owner {
         standing.mark_changed();
         let mut sign_ins = self.world.sign_ins.changes();
         loop {
-            let world = self.world.clone();
+            let (world, wishes, callers) = (
+                self.world.clone(),
+                self.inner.wishes.clone(),
+                self.inner.callers.clone(),
+            );
+            let pairing_ends = callers.pairing().first_end();
             tokio::select! {
                 command = commands.recv() => match command {
                     Some(Command::Edit(edit, reply)) => {
@@ -109,6 +119,12 @@ impl Owner {
                     }
                     Some(Command::Review(order, reply)) => {
                         let outcome = self.review(order).await;
+                        self.refresh().await;
+                        // As above.
+                        let _ = reply.send(outcome);
+                    }
+                    Some(Command::Pause(order, reply)) => {
+                        let outcome = self.pause(order).await;
                         self.refresh().await;
                         // As above.
                         let _ = reply.send(outcome);
@@ -150,6 +166,15 @@ impl Owner {
                 }
                 () = world.changed.notified() => self.refresh().await,
                 () = world.approvals.changed.notified() => self.publish(),
+                () = wishes.changed.notified() => self.publish(),
+                () = callers.changed.notified() => self.publish(),
+                () = until(pairing_ends) => self.publish(),
+                over = wishes.over() => {
+                    for (view, _) in &over {
+                        self.world.activity.record(super::wishes::entry(view));
+                    }
+                    self.publish();
+                }
                 () = world.approvals.next_end() => self.publish(),
                 Ok(()) = api.changed() => self.publish(),
                 Ok(()) = keychain.changed() => self.publish(),
@@ -274,6 +299,11 @@ impl Owner {
     pub(super) async fn edit(&mut self, edit: Edit) -> Result<(), ApiError> {
         // What is on disk may be newer than what was last seen; an edit starts from it.
         self.reload().await;
+        let goes_on = if let Edit::Enabled(id, _) | Edit::Remove(id) = &edit {
+            self.world.pauses.resume(id)
+        } else {
+            false
+        };
         let kept = match self.file.edit(&self.config, &edit)? {
             Some(config) => {
                 self.forgets = sign_in::ends_with(&edit, &self.config, &config);
@@ -292,6 +322,10 @@ impl Owner {
                 kept
             }
         };
+        if goes_on {
+            // The file may have said so already.
+            self.judge_again().await;
+        }
         self.world.activity.record(activity::edited(&edit));
         if let Edit::Remove(id) = &edit {
             self.world.forget(id).await;
@@ -435,7 +469,7 @@ impl Owner {
             connectors,
             keychain: self.world.keychain.state().borrow().clone(),
             sign_ins: self.world.sign_ins.views(),
-            approvals: self.world.approvals.waiting(None),
+            approvals: self.questions(),
             missed,
             reviews: Reviews {
                 launches: self.launch_reviews(),
@@ -447,6 +481,9 @@ impl Owner {
                 standing: self.trust_standing(),
                 walk_in: self.views.view().walk_in(),
                 review: self.world.admission.review_on(),
+                paused: self.world.pauses.all(),
+                api_mode: self.inner.callers.api_mode(),
+                pairing: self.inner.callers.pairing().view(Instant::now()),
                 muted,
                 ..before.snapshot.trust.clone()
             },
@@ -506,6 +543,13 @@ impl Owner {
             .collect()
     }
 
+    fn questions(&self) -> Vec<ApprovalView> {
+        let mut questions = self.world.approvals.waiting(None);
+        questions.extend(self.inner.wishes.waiting(None));
+        questions.sort_by_key(|view| view.asked_at);
+        questions
+    }
+
     fn rows(&self) -> Vec<Row> {
         self.config
             .entries
@@ -518,6 +562,7 @@ impl Owner {
                     used_at: handle.shared.used_at(),
                     log: handle.shared.log.clone(),
                     access: handle.shared.access(),
+                    paused: self.world.pauses.view(&handle.shared.id),
                     hidden: self.world.admission.hidden(&handle.shared.entry()),
                     server: handle.shared.session().and_then(|session| session.server.clone()),
                     looked: None,
@@ -596,6 +641,14 @@ impl Owner {
             Ok(false) => tracing::warn!("the last of what happened could not be kept in time"),
             Err(error) => tracing::error!(%error, "writing the last log lines ended abnormally"),
         }
+    }
+}
+
+/// Never, where there is no end.
+async fn until(end: Option<Instant>) {
+    match end {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
     }
 }
 

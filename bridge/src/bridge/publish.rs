@@ -13,8 +13,8 @@ use crate::{
     error::Action,
     ids::ConnectorId,
     snapshot::{
-        AuthState, AuthView, ConnectionView, ConnectorDetail, ConnectorView, Readiness, RejectedTool, SecretView,
-        Status, ToolState, ToolView, ToolsReview, TransportKind,
+        AuthState, AuthView, ConnectionView, ConnectorDetail, ConnectorView, PausedView, Readiness, RejectedTool,
+        SecretView, Status, ToolState, ToolView, ToolsReview, TransportKind,
     },
     tools::{Listing, Offer, Tool, ToolList, Unlisted, pattern, schema},
     trust::{decision::auto_approved, pins::Standing, review::Hidden, rules::Who},
@@ -36,6 +36,8 @@ pub(crate) struct RowLive {
     pub log: Log,
     /// What its sign-in allows, where one is known.
     pub access: Option<Vec<String>>,
+    /// Who paused it, where it is.
+    pub paused: Option<PausedView>,
     /// Which of its tools are hidden.
     pub hidden: Hidden,
     /// What the upstream of its session calls itself.
@@ -131,7 +133,7 @@ pub(crate) fn connector_view(row: &Row, listed: usize) -> ConnectorView {
                 auth: machine.auth(access),
                 connection: machine.connection(),
                 used_at: live.used_at,
-                paused: None,
+                paused: live.paused.clone().filter(|_| entry.enabled),
             }
         }
         (EntryKind::Valid(connector), None) => {

@@ -116,6 +116,8 @@ impl Owner {
             let _ = tokio::time::timeout(OPENED_WITHIN, ledger.first_standing()).await;
         }
         self.world.admission.reload();
+        self.world.pauses.reload(ledger);
+        self.inner.callers.reload();
     }
 
     /// The person's word about launches that wait.
@@ -222,6 +224,8 @@ impl Owner {
     /// The rows are other ones, or known now.
     pub(super) async fn trust_changed(&mut self) {
         self.world.admission.reload();
+        self.world.pauses.reload(&self.world.ledger);
+        self.inner.callers.reload();
         if let Err(fault) = self.world.admission.forget_the_rest().await {
             tracing::warn!(%fault, "what was allowed of removed connectors is forgotten later");
         }

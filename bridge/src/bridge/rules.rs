@@ -259,6 +259,7 @@ impl BridgeHandle {
         let listed = published.tools.tools.iter();
         AutoApproved {
             tools: listed
+                .filter(|listed| caller.sees(listed.server.as_str()))
                 .filter(|listed| is_found(&listed.server, &listed.tool.name))
                 .map(|listed| listed.exposed.clone())
                 .collect(),
@@ -266,6 +267,7 @@ impl BridgeHandle {
                 .rules
                 .iter()
                 .filter_map(|id| published.rules.find(*id).map(|rule| Rule::clone(rule)))
+                .filter(|rule| caller.sees(rule.server.as_str()))
                 .collect(),
         }
     }

@@ -123,7 +123,7 @@ fn wanted(entry: &Connector) -> Vec<Option<SecretName>> {
 }
 
 /// Whether the entry would ever send it; the sentence says what it does mention.
-fn mentioned(entry: &Connector, name: Option<&SecretName>) -> Result<(), ApiError> {
+pub(super) fn mentioned(entry: &Connector, name: Option<&SecretName>) -> Result<(), ApiError> {
     let wanted = wanted(entry);
     if wanted.iter().any(|wanted| wanted.as_ref() == name) {
         return Ok(());
@@ -147,7 +147,11 @@ fn mentioned(entry: &Connector, name: Option<&SecretName>) -> Result<(), ApiErro
 }
 
 /// The value as it can be sent, or why it cannot; the sentence says nothing of it.
-fn usable(entry: &Arc<Connector>, name: Option<&SecretName>, value: SecretString) -> Result<SecretString, ApiError> {
+pub(super) fn usable(
+    entry: &Arc<Connector>,
+    name: Option<&SecretName>,
+    value: SecretString,
+) -> Result<SecretString, ApiError> {
     let text = value.expose_secret();
     if text.len() > LONGEST_SECRET {
         return Err(ApiError::new(

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64},
     },
     time::{Duration, SystemTime},
@@ -27,10 +27,11 @@ use crate::{
     activity::Recorder,
     approval::Approvals,
     builtin,
+    clients::{AtGate, Callers},
     clock::unix_ms,
     config::{Config, ConfigFile, MAX_CALL_MS, WatchError, Watcher},
     connector::{
-        Admission, Logs, Tuning, Wakes, World,
+        Admission, Logs, Pauses, Tuning, Wakes, World,
         process::{self, Spawner},
     },
     event::{Event, EventLog},
@@ -43,6 +44,7 @@ use crate::{
     snapshot::{ApiView, ConfigView, KeptIn, KeychainView, Notice, NoticeLevel, Reviews, Snapshot, TrustView},
     store::{ResultError, ResultStore, Store, StoreError},
     tools::ToolList,
+    wishes::Wishes,
 };
 
 /// Where the loopback API listens unless told otherwise.
@@ -89,6 +91,14 @@ pub struct Headless {
 }
 
 impl Shell {
+    /// Whether nobody without a token is served over the port, whatever was decided.
+    fn requires_token(self) -> bool {
+        match self {
+            Self::Tray => false,
+            Self::Headless(headless) => headless.require_token,
+        }
+    }
+
     /// Whom the local socket's clients count as.
     fn socket_caller(self) -> Caller {
         match self {
@@ -167,6 +177,8 @@ impl BridgeHandle {
             view: view.clone(),
             rules: Arc::new(Rules::default()),
         };
+        let callers = Callers::new(world.ledger.clone(), options.shell.requires_token());
+        let wishes = Arc::new(Wishes::new(events.clone()));
         let inner = Arc::new(Inner {
             published: ArcSwap::from_pointee(published),
             snapshots: watch::channel(snapshot).0,
@@ -176,6 +188,10 @@ impl BridgeHandle {
             api: api.clone(),
             results,
             approvals: world.approvals.clone(),
+            wishes,
+            callers: callers.clone(),
+            meddled: Mutex::default(),
+            shell: options.shell,
             world: world.clone(),
             deep_links: AtomicBool::new(false),
             calls: AtomicU64::new(0),
@@ -218,7 +234,7 @@ impl BridgeHandle {
                 lock,
                 socket_caller: options.shell.socket_caller(),
                 kin,
-                clients: Arc::new(http::NoClients),
+                clients: Arc::new(AtGate(callers)),
                 limits: Limits::default(),
             },
             api,
@@ -275,6 +291,7 @@ fn open_world(
     let ledger = open_ledger(options, home, &store, &keychain)?;
     Ok(Arc::new(World {
         sign_ins: sign_ins(api, keychain.clone()),
+        pauses: Pauses::default(),
         admission: Arc::new(Admission::new(ledger.clone(), person_home.clone())),
         ledger,
         keychain,

@@ -35,6 +35,8 @@ pub enum Cause {
     NeedsReview { why: LaunchWhy, identity: LaunchIdentity },
     /// What the person approved cannot be checked, for want of the keychain.
     TrustUnknown(KeychainState),
+    /// A program, or the person, paused it.
+    Paused,
     /// The program is not on this computer; looked up again at each use.
     ProgramNotFound(String),
     /// It could not be started for another reason.
@@ -62,6 +64,8 @@ enum Mend {
     Keychain,
     /// The person's look.
     Review,
+    /// The end of a pause.
+    Resume,
     /// An edit of the entry.
     Entry,
     /// Another attempt.
@@ -87,6 +91,7 @@ impl Cause {
             Self::Keychain(fault) => fault.sentence(),
             Self::NeedsReview { why, .. } => review_words(why).to_owned(),
             Self::TrustUnknown(state) => trust_words(*state).to_owned(),
+            Self::Paused => "It is paused. Resume it in the Neuron Connect window.".to_owned(),
             Self::Exited(how) => format!("The program {how} by itself. Its log may say why; else check its command."),
             Self::NoAnswer(after) => format!(
                 "It did not answer within {} s. Try again: a first start may have much to download. If it stays so, check \
@@ -113,6 +118,7 @@ impl Cause {
             Self::SignIn(_) => Mend::SignIn,
             Self::Keychain(_) | Self::TrustUnknown(_) => Mend::Keychain,
             Self::NeedsReview { .. } => Mend::Review,
+            Self::Paused => Mend::Resume,
             Self::Entry(_) | Self::UnsupportedAuth(_) => Mend::Entry,
             Self::ProgramNotFound(_)
             | Self::NotStarted(_)
@@ -133,6 +139,7 @@ impl Cause {
             Mend::SignIn => Status::NeedsSignIn,
             Mend::Keychain => Status::KeychainUnavailable,
             Mend::Review => Status::NeedsReview,
+            Mend::Resume => Status::Paused,
             Mend::Entry | Mend::Another => Status::Error,
         }
     }
@@ -143,6 +150,7 @@ impl Cause {
             Mend::SignIn => Action::SignIn,
             Mend::Keychain => Action::UnlockKeychain,
             Mend::Review => Action::Review,
+            Mend::Resume => Action::Resume,
             Mend::Entry => Action::Edit,
             Mend::Another => Action::Reconnect,
         }
@@ -155,6 +163,7 @@ impl Cause {
             Mend::SignIn => Code::NeedsSignIn,
             Mend::Keychain => Code::KeychainUnavailable,
             Mend::Review => Code::NeedsReview,
+            Mend::Resume => Code::Disabled,
             Mend::Entry | Mend::Another => Code::Unavailable,
         }
     }
@@ -179,14 +188,15 @@ impl Cause {
             | Self::UnsupportedAuth(_)
             | Self::Protocol(_)
             | Self::NeedsReview { .. }
-            | Self::TrustUnknown(_) => None,
+            | Self::TrustUnknown(_)
+            | Self::Paused => None,
         }
     }
 
-    /// Whether it is not known to be what the person allowed: then its tools are hidden too.
+    /// Whether it is paused, or not known to be what the person allowed: then its tools are hidden too.
     pub fn withholds_tools(&self) -> bool {
         match self {
-            Self::NeedsReview { .. } | Self::TrustUnknown(_) => true,
+            Self::NeedsReview { .. } | Self::TrustUnknown(_) | Self::Paused => true,
             Self::MissingSecret(_)
             | Self::Entry(_)
             | Self::TokenRefused { .. }
@@ -251,6 +261,6 @@ pub fn unavailable(name: &str, cause: &Cause) -> ApiError {
         .with_action(Some(cause.action()));
     match cause.mend() {
         Mend::Keychain => error.with_retry_after(TRY_AGAIN),
-        Mend::Secret | Mend::SignIn | Mend::Review | Mend::Entry | Mend::Another => error,
+        Mend::Secret | Mend::SignIn | Mend::Review | Mend::Resume | Mend::Entry | Mend::Another => error,
     }
 }

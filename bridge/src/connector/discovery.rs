@@ -184,6 +184,7 @@ fn is_of_the_connection(cause: &Cause) -> bool {
         | Cause::Authority(_)
         | Cause::NeedsReview { .. }
         | Cause::TrustUnknown(_)
+        | Cause::Paused
         | Cause::MissingSecret(_)
         | Cause::Entry(_)
         | Cause::ProgramNotFound(_)

@@ -121,6 +121,7 @@ pub fn may_pass(cause: &Cause) -> bool {
         | Cause::Keychain(_)
         | Cause::NeedsReview { .. }
         | Cause::TrustUnknown(_)
+        | Cause::Paused
         | Cause::ProgramNotFound(_)
         | Cause::NotStarted(_)
         | Cause::Protocol(_)

@@ -92,6 +92,7 @@ pub fn may_be_legacy(error: &ClientInitializeError) -> bool {
             Cause::HttpStatus { status, .. } => status != 429,
             Cause::NeedsReview { .. }
             | Cause::TrustUnknown(_)
+            | Cause::Paused
             | Cause::MissingSecret(_)
             | Cause::Entry(_)
             | Cause::ProgramNotFound(_)

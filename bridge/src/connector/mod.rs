@@ -2,7 +2,7 @@
 //!
 //! `door` is how others reach a connector. `task` decides when to connect and close, `state` what that is called,
 //! `cause` why there is no session,
-//! `admission` says what may run at all, `access` what lets its requests in, `attempt` opens one session, `episode` says whether and when to try again. `live` holds the session that stands,
+//! `admission` says what may run at all, `pauses` what does not although it may, `access` what lets its requests in, `attempt` opens one session, `episode` says whether and when to try again. `live` holds the session that stands,
 //! `health` and `listen` keep it true, `session` runs calls over it. `wake` tells of sleep and of the network. `transport` and `process` touch the world. No connector waits for another.
 
 mod access;
@@ -18,6 +18,7 @@ mod health;
 mod listen;
 mod live;
 pub mod log;
+mod pauses;
 pub mod process;
 pub mod program;
 mod session;
@@ -36,6 +37,7 @@ pub use discovery::{Argument, Items, Offers, Prompt, RawList, Rejected, Resource
 pub use door::{Beginning, Door, Earlier, Handle};
 pub use episode::Policy;
 pub use health::DEFAULT_PING_EVERY;
+pub use pauses::{PAUSED, Pauses};
 pub use session::{CallFault, Session, Step, Tell, Whose};
 pub use shared::{Known, KnownTools, Shared, View};
 pub use state::Machine;

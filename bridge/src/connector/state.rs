@@ -262,7 +262,7 @@ impl Machine {
         }
     }
 
-    /// Why its tools are hidden and its calls refused, while it is not known to be what the person allowed.
+    /// Why its tools are hidden and its calls refused, while it is paused or not known to be what the person allowed.
     pub fn withheld(&self) -> Option<&Cause> {
         let cause = self.failure().map(|failure| &failure.cause);
         cause.filter(|cause| cause.withholds_tools())
@@ -299,6 +299,7 @@ impl Machine {
                 | Cause::Keychain(_)
                 | Cause::NeedsReview { .. }
                 | Cause::TrustUnknown(_)
+                | Cause::Paused
                 | Cause::ProgramNotFound(_)
                 | Cause::NotStarted(_)
                 | Cause::Exited(_)
@@ -363,6 +364,7 @@ mod tests {
                 Status::KeychainUnavailable,
                 Code::KeychainUnavailable,
             ),
+            (Cause::Paused, Status::Paused, Code::Disabled),
         ] {
             let mut machine = Machine::new(true, 1);
             machine.failed(cause.into(), 1);
@@ -372,7 +374,10 @@ mod tests {
             assert_eq!(machine.may_attempt("x", much_later).unwrap_err().code, code);
         }
         for cause in every_cause() {
-            let of_trust = matches!(cause, Cause::NeedsReview { .. } | Cause::TrustUnknown(_));
+            let of_trust = matches!(
+                cause,
+                Cause::NeedsReview { .. } | Cause::TrustUnknown(_) | Cause::Paused
+            );
             assert_eq!(cause.withholds_tools(), of_trust, "{cause:?}");
         }
     }
@@ -390,6 +395,7 @@ mod tests {
             needs_review(LaunchWhy::Changed),
             needs_review(LaunchWhy::TurnedOn),
             Cause::TrustUnknown(KeychainState::Locked),
+            Cause::Paused,
             Cause::ProgramNotFound("npx is not on this computer.".into()),
             Cause::NotStarted("x".into()),
             Cause::Exited("exit code 1".into()),

@@ -25,6 +25,7 @@ use super::{
     episode::Policy,
     health::DEFAULT_PING_EVERY,
     log::{Log, LogWriter},
+    pauses::Pauses,
     process::Spawner,
     program::{self, Programs},
     session::Session,
@@ -92,6 +93,8 @@ pub struct World {
     pub keychain: Keychain,
     /// What may run by the person's word.
     pub admission: Arc<Admission>,
+    /// What does not run although it may.
+    pub pauses: Pauses,
     /// What the person decided.
     pub ledger: Arc<Ledger>,
     /// Where everything that happens is recorded.
@@ -171,7 +174,7 @@ impl World {
     /// As [`World::prepare`], where it may be run or contacted.
     ///
     /// # Errors
-    /// `NeedsReview`, `TrustUnknown`; `Entry` for an `envFile` that cannot be read.
+    /// `Paused`, `NeedsReview`, `TrustUnknown`; `Entry` for an `envFile` that cannot be read.
     pub async fn admit(&self, entry: &config::Connector) -> Result<Prepared, Cause> {
         let prepared = self.prepare(entry).await;
         match self.refusal(entry, &prepared) {
@@ -182,6 +185,9 @@ impl World {
 
     /// Why what was prepared may not be run or contacted.
     pub fn refusal(&self, entry: &config::Connector, prepared: &Prepared) -> Option<Cause> {
+        if self.pauses.is_paused(&entry.id) {
+            return Some(Cause::Paused);
+        }
         if let Some(Err(unusable)) = &prepared.env_file {
             return Some(Cause::Entry(unusable.clone()));
         }

@@ -10,9 +10,11 @@ use tokio::sync::broadcast;
 
 use crate::{
     bridge::{
-        ApprovalAnswer, AutoApproved, BridgeHandle, CallReply, CallRequest, Caller, LogQuery, PromptAnswer, PromptList,
-        ReadAnswer, ResourceList, ResultPiece, SavedResource, SignInAsk,
+        ApprovalAnswer, AutoApproved, BridgeHandle, CallReply, CallRequest, Caller, ClientChange, LogQuery,
+        PairingBegun, Pending, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece, SavedResource,
+        SignInAsk, Terms, TrustChange,
     },
+    clients::pairing::Polled,
     config::AutoApprove,
     error::ApiError,
     event::Numbered,
@@ -20,13 +22,14 @@ use crate::{
     oauth::{Callback, Finished},
     secrets::SecretName,
     snapshot::{
-        ActivityFilter, ActivityPage, ApprovalView, CallAnswer, ConnectorDetail, ConnectorView, ExportFormat,
-        KeychainView, LogPage, RuleView, Snapshot,
+        ActivityFilter, ActivityPage, ApprovalView, AskerView, CallAnswer, ClientView, ConnectorDetail, ConnectorView,
+        ExportFormat, KeychainView, LogPage, RuleView, Snapshot,
     },
     store::ActivityCursor,
     tools::ToolList,
     traffic::Place,
     trust::rules::{Rule, RuleDraft, RuleId},
+    wishes::Wish,
 };
 
 /// What stands behind the routes: the bridge, or a recorder in tests. Each method is [`BridgeHandle`]'s of that name.
@@ -61,6 +64,22 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
         turn: Option<Arc<Place>>,
     ) -> impl Answer<PromptAnswer>;
     fn connector(&self, caller: Caller, id: String) -> impl Answer<ConnectorDetail>;
+    fn clients(&self) -> Vec<ClientView>;
+    fn change_client(&self, id: String, change: ClientChange) -> impl Answer<ClientView>;
+    fn revoke_client(&self, id: String) -> impl Answer<()>;
+    fn holds(&self, caller: &Caller) -> bool;
+    fn open_pairing(&self) -> impl Future<Output = ()> + Send;
+    fn close_pairing(&self) -> impl Future<Output = ()> + Send;
+    fn ask_pairing(&self, caller: Caller, name: String) -> impl Answer<PairingBegun>;
+    fn poll_pairing(&self, id: String) -> impl Future<Output = Polled> + Send;
+    fn answer_pairing(&self, id: String, code: String, terms: Terms) -> impl Answer<ClientView>;
+    fn askers(&self) -> Vec<AskerView>;
+    fn set_asker(&self, path: String, script: Option<String>, on: bool) -> impl Answer<()>;
+    fn allowed_origins(&self) -> Vec<String>;
+    fn set_trust(&self, change: TrustChange) -> impl Answer<()>;
+    fn wish(&self, caller: Caller, wish: Wish) -> impl Answer<Pending>;
+    fn reconnect_for(&self, caller: Caller, id: ConnectorId) -> impl Answer<(ConnectorView, bool)>;
+    fn turn_off_for(&self, caller: Caller, id: ConnectorId) -> impl Answer<()>;
     fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> impl Answer<ConnectorView>;
     fn set_enabled(&self, id: ConnectorId, enabled: bool) -> impl Answer<()>;
     fn set_auto_approve(&self, id: ConnectorId, value: AutoApprove) -> impl Answer<()>;
@@ -169,6 +188,70 @@ impl Api for BridgeHandle {
 
     fn connector(&self, caller: Caller, id: String) -> impl Answer<ConnectorDetail> {
         self.connector(caller, id)
+    }
+
+    fn clients(&self) -> Vec<ClientView> {
+        self.clients()
+    }
+
+    fn change_client(&self, id: String, change: ClientChange) -> impl Answer<ClientView> {
+        self.change_client(id, change)
+    }
+
+    fn revoke_client(&self, id: String) -> impl Answer<()> {
+        self.revoke_client(id)
+    }
+
+    fn holds(&self, caller: &Caller) -> bool {
+        self.holds(caller)
+    }
+
+    fn open_pairing(&self) -> impl Future<Output = ()> + Send {
+        self.open_pairing()
+    }
+
+    fn close_pairing(&self) -> impl Future<Output = ()> + Send {
+        self.close_pairing()
+    }
+
+    fn ask_pairing(&self, caller: Caller, name: String) -> impl Answer<PairingBegun> {
+        self.ask_pairing(caller, name)
+    }
+
+    fn poll_pairing(&self, id: String) -> impl Future<Output = Polled> + Send {
+        self.poll_pairing(id)
+    }
+
+    fn answer_pairing(&self, id: String, code: String, terms: Terms) -> impl Answer<ClientView> {
+        self.answer_pairing(id, code, terms)
+    }
+
+    fn askers(&self) -> Vec<AskerView> {
+        self.askers()
+    }
+
+    fn set_asker(&self, path: String, script: Option<String>, on: bool) -> impl Answer<()> {
+        self.set_asker(path, script, on)
+    }
+
+    fn allowed_origins(&self) -> Vec<String> {
+        self.allowed_origins()
+    }
+
+    fn set_trust(&self, change: TrustChange) -> impl Answer<()> {
+        self.set_trust(change)
+    }
+
+    fn wish(&self, caller: Caller, wish: Wish) -> impl Answer<Pending> {
+        self.wish(caller, wish)
+    }
+
+    fn reconnect_for(&self, caller: Caller, id: ConnectorId) -> impl Answer<(ConnectorView, bool)> {
+        self.reconnect_for(caller, id)
+    }
+
+    fn turn_off_for(&self, caller: Caller, id: ConnectorId) -> impl Answer<()> {
+        self.turn_off_for(caller, id)
     }
 
     fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> impl Answer<ConnectorView> {

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     bridge::{ApprovalAnswer, CallReply, Caller, PROPOSAL},
     error::ApiError,
-    snapshot::{ApprovalState, ApprovalView, LaunchReview, Question, RuleProposal, Snapshot},
+    snapshot::{ApprovalState, ApprovalView, ChangeQuestion, LaunchReview, Question, RuleProposal, Snapshot},
     trust::rules::RuleDraft,
 };
 
@@ -189,6 +189,9 @@ pub(super) struct AnswerBody {
 #[derive(Serialize)]
 struct Answered<'a> {
     ok: bool,
+    /// Where the sign-in that was said yes to goes on.
+    #[serde(rename = "authUrl", skip_serializing_if = "Option::is_none")]
+    auth_url: Option<String>,
     approval: Waits<'a>,
 }
 
@@ -216,6 +219,7 @@ async fn answer_launch<A: Api>(
     };
     Ok(respond::json(&Answered {
         ok: true,
+        auth_url: None,
         approval: Waits::Launch(Box::new(Launch::waiting(review).answered(state))),
     }))
 }
@@ -277,8 +281,16 @@ pub(super) async fn answer<A: Api>(
             )));
         }
     };
+    let auth_url = match (&view.question, view.state) {
+        (Question::Manage { change, .. }, ApprovalState::Approved) if matches!(**change, ChangeQuestion::SignIn) => {
+            let snapshot = routes.api.snapshot();
+            snapshot.sign_in_page(view.server.as_str()).map(str::to_owned)
+        }
+        _ => None,
+    };
     Ok(respond::json(&Answered {
         ok: true,
+        auth_url,
         approval: Waits::Question(Approval::for_caller(&Caller::Owner, &view)),
     }))
 }

@@ -26,7 +26,7 @@ use super::{
     gate::{self, Door},
     limits::Limits,
     peer::Peer,
-    respond,
+    respond, scopes,
     wire::{Exchange, LONGEST_HEAD, Wire},
 };
 use crate::{
@@ -130,11 +130,11 @@ impl Client {
             close_after(&mut response);
             response
         })?;
-        // The list of allowed origins is empty.
-        gate::check(head, raw, self.visit.door, &[]).map_err(|refusal| {
+        let origins = self.visit.credentials.origins();
+        gate::check(head, raw, self.visit.door, &origins).map_err(|refusal| {
             let mut response = respond::error(&refusal);
             if refusal.code == Code::MethodNotAllowed {
-                let allowed = HeaderValue::from_static("GET,HEAD,POST");
+                let allowed = HeaderValue::from_static("GET,HEAD,POST,DELETE");
                 response.headers_mut().insert(header::ALLOW, allowed);
             }
             response
@@ -151,6 +151,9 @@ impl Client {
                 }
                 response
             })?;
+        if let Some(scope) = scopes::needed(&head.method, head.uri.path()) {
+            caller.needs(scope).map_err(|refusal| respond::error(&refusal))?;
+        }
         if head.method != Method::POST {
             return Ok((caller, Bytes::new()));
         }

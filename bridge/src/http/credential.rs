@@ -20,6 +20,7 @@ use crate::{
         token::{Presented, TokenHash},
     },
     error::{ApiError, Code},
+    secrets::TRY_AGAIN,
     snapshot::ApiMode,
 };
 
@@ -42,8 +43,18 @@ pub trait Clients: Send + Sync {
     /// The client of this id; `None` = there is none, or its token was revoked or has expired.
     fn find(&self, id: &str) -> Option<Known>;
     fn api_mode(&self) -> ApiMode;
+    /// Whether it is known at present who has a token.
+    fn are_known(&self) -> bool {
+        true
+    }
     /// Whether a program may ask to be paired right now.
     fn is_pairing_open(&self) -> bool;
+    /// The token of this client was shown, and holds.
+    fn used(&self, _id: &str) {}
+    /// The pages that may use the API.
+    fn origins(&self) -> Arc<[String]> {
+        Arc::default()
+    }
 }
 
 /// Nobody is paired, and nobody needs to be.
@@ -79,6 +90,10 @@ impl Credentials {
         }
     }
 
+    pub(super) fn origins(&self) -> Arc<[String]> {
+        self.clients.origins()
+    }
+
     pub(super) fn api_mode(&self) -> ApiMode {
         self.clients.api_mode()
     }
@@ -101,7 +116,15 @@ impl Credentials {
             Bearer::Absent => Ok(caller.clone()),
             Bearer::Malformed => Err(self.wrong(now)),
             Bearer::Token(token) => match self.clients.find(&token.id) {
-                Some(known) if known.hash.matches(&token.hash) => Ok(caller.clone().with(known.pass)),
+                Some(known) if known.hash.matches(&token.hash) => {
+                    self.clients.used(&token.id);
+                    Ok(caller.clone().with(known.pass))
+                }
+                None if !self.clients.are_known() => Err(ApiError::new(
+                    Code::KeychainUnavailable,
+                    "Who has a token cannot be checked for want of the keychain. Unlock it, and try again.",
+                )
+                .with_retry_after(TRY_AGAIN)),
                 Some(_) | None => Err(self.wrong(now)),
             },
         }

@@ -27,6 +27,7 @@ pub(super) async fn stream<A: Api>(
     let last = last_event_id(&headers)?;
     let (missed, live) = routes.api.events(last);
     let reader = Reader {
+        api: routes.api,
         caller,
         missed: missed.into(),
         live,
@@ -57,16 +58,23 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
 }
 
 /// One listening client. The queue behind `live` is bounded; whoever falls behind is sent away and may resume.
-struct Reader {
+struct Reader<A> {
+    api: A,
     caller: Caller,
     missed: VecDeque<Numbered>,
     live: broadcast::Receiver<Numbered>,
     closing: CancellationToken,
 }
 
-impl Reader {
+impl<A: Api> Reader<A> {
     /// The next piece of the stream; `None` ends it.
     async fn next(&mut self) -> Option<Bytes> {
+        let piece = self.piece().await;
+        // A token that was revoked meanwhile tells nobody any more.
+        piece.filter(|_| self.api.holds(&self.caller))
+    }
+
+    async fn piece(&mut self) -> Option<Bytes> {
         while let Some(event) = self.missed.pop_front() {
             if let Some(text) = self.text_of(&event) {
                 return Some(text);
@@ -95,10 +103,11 @@ impl Reader {
     fn text_of(&self, numbered: &Numbered) -> Option<Bytes> {
         let may_see = match self.caller {
             Caller::Owner => true,
-            Caller::WalkIn(_) | Caller::Client { .. } => numbered
-                .event
-                .caller()
-                .is_none_or(|caller| caller == self.caller.label()),
+            Caller::WalkIn(_) | Caller::Client { .. } => {
+                let (caller, server) = (numbered.event.caller(), numbered.event.server());
+                caller.is_none_or(|caller| caller == self.caller.label())
+                    && server.is_none_or(|server| self.caller.sees(server))
+            }
         };
         if !may_see {
             return None;

@@ -124,6 +124,12 @@ impl<T: DeserializeOwned, S: Sync> FromRequest<S> for Json<T> {
         let bytes = body::to_bytes(request.into_body(), usize::MAX)
             .await
             .map_err(|_| ApiError::bad_request("The request body ended early."))?;
+        // An array would be read as the members in their order.
+        if !bytes.trim_ascii_start().starts_with(b"{") {
+            return Err(Refused(ApiError::bad_request(
+                "The request body has to be one JSON object.",
+            )));
+        }
         Ok(Self(super::body::parse(&bytes)?))
     }
 }

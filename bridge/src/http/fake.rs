@@ -37,9 +37,11 @@ use super::{
 };
 use crate::{
     bridge::{
-        ApprovalAnswer, AutoApproved, CallReply, CallRequest, Caller, LogQuery, PromptAnswer, PromptList, ReadAnswer,
-        ResourceList, ResultPiece, SavedResource, SignInAsk,
+        ApprovalAnswer, AutoApproved, CallReply, CallRequest, Caller, ClientChange, LogQuery, PairingBegun, Pending,
+        PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece, SavedResource, SignInAsk, Terms, TrustChange,
     },
+    caller::Scope,
+    clients::pairing::Polled,
     config::AutoApprove,
     error::{ApiError, Code},
     event::{EventLog, Numbered},
@@ -48,8 +50,8 @@ use crate::{
     oauth::{Callback, Finished},
     secrets::SecretName,
     snapshot::{
-        ActivityFilter, ActivityPage, ApiView, ApprovalState, ApprovalView, AuthState, AuthView, CallAnswer,
-        ConfigView, ConnectionView, ConnectorDetail, ConnectorView, Elicitation, EntryOrigin, ExportFormat,
+        ActivityFilter, ActivityPage, ApiView, ApprovalState, ApprovalView, AskerView, AuthState, AuthView, CallAnswer,
+        ClientView, ConfigView, ConnectionView, ConnectorDetail, ConnectorView, Elicitation, EntryOrigin, ExportFormat,
         FindingView, KeptIn, KeychainView, LaunchReview, LaunchShown, LaunchWhy, LogPage, Question, Readiness,
         RejectedTool, Reviews, RuleView, SecretView, SignInOutcome, Snapshot, Status, TextReview, ToolHints,
         ToolReview, ToolState, ToolText, ToolView, ToolsReview, TransportKind, TrustView,
@@ -59,6 +61,7 @@ use crate::{
     traffic::Place,
     trust::Fingerprint,
     trust::rules::{Rule, RuleDraft, RuleId},
+    wishes::Wish,
 };
 
 /// Must appear nowhere but with the owner.
@@ -205,6 +208,20 @@ fn launch(id: &str) -> LaunchReview {
         },
         before: None,
         stands_out: Vec::new(),
+    }
+}
+
+fn client(id: &str) -> ClientView {
+    ClientView {
+        id: id.into(),
+        name: "One".into(),
+        scopes: vec![Scope::Read],
+        servers: None,
+        asks_itself: false,
+        paired_at: 1,
+        expires_at: None,
+        last_used_at: None,
+        program: None,
     }
 }
 
@@ -424,6 +441,93 @@ impl Api for FakeApi {
                 withheld: false,
             }],
         })
+    }
+
+    fn clients(&self) -> Vec<ClientView> {
+        self.did("clients");
+        vec![client("a1")]
+    }
+
+    async fn change_client(&self, id: String, change: ClientChange) -> Result<ClientView, ApiError> {
+        self.did(format!("change_client {id} {change:?}"));
+        Ok(client(&id))
+    }
+
+    async fn revoke_client(&self, id: String) -> Result<(), ApiError> {
+        self.did(format!("revoke_client {id}"));
+        Ok(())
+    }
+
+    fn holds(&self, _: &Caller) -> bool {
+        true
+    }
+
+    async fn open_pairing(&self) {
+        self.did("open_pairing");
+    }
+
+    async fn close_pairing(&self) {
+        self.did("close_pairing");
+    }
+
+    async fn ask_pairing(&self, caller: Caller, name: String) -> Result<PairingBegun, ApiError> {
+        self.did(format!("ask_pairing {} {name}", caller.label()));
+        Ok(PairingBegun {
+            id: "p1".into(),
+            code: "012345".into(),
+            within: Duration::from_secs(120),
+        })
+    }
+
+    async fn poll_pairing(&self, id: String) -> Polled {
+        self.did(format!("poll_pairing {id}"));
+        match id.as_str() {
+            "paired" => Polled::Paired("ncb_a".into()),
+            "denied" => Polled::Denied,
+            "p1" => Polled::Waiting,
+            _ => Polled::Unknown,
+        }
+    }
+
+    async fn answer_pairing(&self, id: String, code: String, terms: Terms) -> Result<ClientView, ApiError> {
+        self.did(format!("answer_pairing {id} {code} {terms:?}"));
+        Ok(client("a1"))
+    }
+
+    fn askers(&self) -> Vec<AskerView> {
+        Vec::new()
+    }
+
+    async fn set_asker(&self, path: String, script: Option<String>, on: bool) -> Result<(), ApiError> {
+        self.did(format!("set_asker {path} {script:?} {on}"));
+        Ok(())
+    }
+
+    fn allowed_origins(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    async fn set_trust(&self, change: TrustChange) -> Result<(), ApiError> {
+        self.did(format!("set_trust {change:?}"));
+        Ok(())
+    }
+
+    async fn wish(&self, caller: Caller, wish: Wish) -> Result<Pending, ApiError> {
+        self.did(format!("wish {} {}", caller.label(), wish.words()));
+        Ok(Pending {
+            approval_id: "q2".into(),
+            message: "It waits.".into(),
+        })
+    }
+
+    async fn reconnect_for(&self, caller: Caller, id: ConnectorId) -> Result<(ConnectorView, bool), ApiError> {
+        self.did(format!("reconnect_for {} {id}", caller.label()));
+        Ok((view(id.as_str()), true))
+    }
+
+    async fn turn_off_for(&self, caller: Caller, id: ConnectorId) -> Result<(), ApiError> {
+        self.did(format!("turn_off_for {} {id}", caller.label()));
+        Ok(())
     }
 
     async fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> Result<ConnectorView, ApiError> {

@@ -1,4 +1,4 @@
-//! Changing which connectors there are: the owner's.
+//! Changing which connectors there are: at once for the owner, after the person's yes for everybody else.
 
 use axum::{extract::State, response::Response};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     api::Api,
-    extract::{Json, Owner, Refused, existing_id},
+    extract::{Asker, Json, Owner, Refused, existing_id},
     respond,
     routes::Routes,
     servers::Server,
@@ -17,6 +17,7 @@ use crate::{
     error::ApiError,
     ids::ConnectorId,
     snapshot::{ConnectorView, Status},
+    wishes::Wish,
 };
 
 /// `{"ok":true}`
@@ -40,20 +41,25 @@ struct Outcome<'a> {
 }
 
 impl<'a> Outcome<'a> {
-    fn of(view: &'a ConnectorView, verified: Option<bool>) -> Self {
+    fn of(caller: &Caller, view: &'a ConnectorView, verified: Option<bool>) -> Self {
         Self {
             ok: true,
-            server: Server::for_caller(&Caller::Owner, view),
+            server: Server::for_caller(caller, view),
             verified,
             stopped: None,
         }
     }
 }
 
+/// Puts a change to the person.
+pub(super) async fn wish<A: Api>(routes: &Routes<A>, caller: Caller, wish: Wish) -> Result<Response, Refused> {
+    Ok(respond::pending(&routes.api.wish(caller, wish).await?))
+}
+
 /// The body is the entry with its id among its members.
 pub(super) async fn add<A: Api>(
     State(routes): State<Routes<A>>,
-    _: Owner,
+    Asker(caller): Asker,
     Json(mut entry): Json<Map<String, Value>>,
 ) -> Result<Response, Refused> {
     let id = match entry.shift_remove("id") {
@@ -67,8 +73,11 @@ pub(super) async fn add<A: Api>(
             )));
         }
     };
+    if !caller.is_owner() {
+        return wish(&routes, caller, Wish::Add(id, entry)).await;
+    }
     let view = routes.api.add(id, entry).await?;
-    Ok(respond::json(&Outcome::of(&view, Some(false))))
+    Ok(respond::json(&Outcome::of(&caller, &view, Some(false))))
 }
 
 #[derive(Deserialize)]
@@ -80,10 +89,17 @@ pub(super) struct ToggleBody {
 
 pub(super) async fn toggle<A: Api>(
     State(routes): State<Routes<A>>,
-    _: Owner,
+    Asker(caller): Asker,
     Json(body): Json<ToggleBody>,
 ) -> Result<Response, Refused> {
-    routes.api.set_enabled(existing_id(&body.id)?, body.enabled).await?;
+    let id = existing_id(&body.id)?;
+    match (caller, body.enabled) {
+        (Caller::Owner, enabled) => routes.api.set_enabled(id, enabled).await?,
+        (caller @ (Caller::WalkIn(_) | Caller::Client { .. }), true) => {
+            return wish(&routes, caller, Wish::Enable(id)).await;
+        }
+        (caller @ (Caller::WalkIn(_) | Caller::Client { .. }), false) => routes.api.turn_off_for(caller, id).await?,
+    }
     Ok(respond::json(&DONE))
 }
 
@@ -96,13 +112,16 @@ pub(super) struct AutoApproveBody {
 
 pub(super) async fn auto_approve<A: Api>(
     State(routes): State<Routes<A>>,
-    _: Owner,
+    Asker(caller): Asker,
     Json(body): Json<AutoApproveBody>,
 ) -> Result<Response, Refused> {
     let id = existing_id(&body.id)?;
     let value = read_auto_approve(body.auto_approve).ok_or_else(|| {
         ApiError::bad_request("The member auto_approve has to be true, false or a list of tool patterns.")
     })?;
+    if !caller.is_owner() {
+        return wish(&routes, caller, Wish::AutoApprove(id, value)).await;
+    }
     routes.api.set_auto_approve(id, value).await?;
     Ok(respond::json(&DONE))
 }
@@ -130,20 +149,28 @@ pub(super) struct IdBody {
 
 pub(super) async fn remove<A: Api>(
     State(routes): State<Routes<A>>,
-    _: Owner,
+    Asker(caller): Asker,
     Json(body): Json<IdBody>,
 ) -> Result<Response, Refused> {
-    routes.api.remove(existing_id(&body.id)?).await?;
+    let id = existing_id(&body.id)?;
+    if !caller.is_owner() {
+        return wish(&routes, caller, Wish::Remove(id)).await;
+    }
+    routes.api.remove(id).await?;
     Ok(respond::json(&DONE))
 }
 
 pub(super) async fn reconnect<A: Api>(
     State(routes): State<Routes<A>>,
-    _: Owner,
+    Asker(caller): Asker,
     Json(body): Json<IdBody>,
 ) -> Result<Response, Refused> {
-    let (view, verified) = routes.api.reconnect(existing_id(&body.id)?).await?;
-    Ok(respond::json(&Outcome::of(&view, Some(verified))))
+    let id = existing_id(&body.id)?;
+    let (view, verified) = match &caller {
+        Caller::Owner => routes.api.reconnect(id).await?,
+        Caller::WalkIn(_) | Caller::Client { .. } => routes.api.reconnect_for(caller.clone(), id).await?,
+    };
+    Ok(respond::json(&Outcome::of(&caller, &view, Some(verified))))
 }
 
 pub(super) async fn stop_trying<A: Api>(
@@ -158,6 +185,6 @@ pub(super) async fn stop_trying<A: Api>(
     let is_new = before.is_none_or(|before| before.connection.sequence != view.connection.sequence);
     Ok(respond::json(&Outcome {
         stopped: Some(is_new && view.status == Status::Error),
-        ..Outcome::of(&view, None)
+        ..Outcome::of(&Caller::Owner, &view, None)
     }))
 }

@@ -1,9 +1,10 @@
 //! Everything that must be refused, on every route of the table and on paths that do not exist, over a real socket.
 
 use axum::routing::MethodFilter;
+use serde_json::json;
 
 use super::{
-    fake::{FakeApi, Reply, Running, get, post},
+    fake::{FakeApi, PRIVATE, Reply, Running, get, post},
     gate::CALLBACK_PATH,
     routes::Routes,
 };
@@ -155,6 +156,7 @@ async fn bodies_that_are_no_single_json_object_are_refused_on_every_post() {
         for body in [
             "",
             "[]",
+            r#"["open"]"#,
             "{",
             "\u{feff}{}",
             "{}{}",
@@ -210,14 +212,21 @@ async fn paths_that_do_not_exist_and_methods_that_do_not_fit_are_said_so() {
     for route in Routes::<FakeApi>::TABLE {
         let path = route.path.replace("{id}", "files");
         let allowed = match (route.method, path.starts_with("/mcp/servers/")) {
-            _ if matches!(route.path, "/mcp/approvals/{id}" | "/mcp/rules") => "allow: get,head,post\r\n",
+            _ if matches!(
+                route.path,
+                "/mcp/approvals/{id}" | "/mcp/rules" | "/mcp/pairing" | "/mcp/trust"
+            ) =>
+            {
+                "allow: get,head,post\r\n"
+            }
+            _ if route.path == "/mcp/clients/{id}" => "allow: post,delete\r\n",
             (MethodFilter::DELETE, _) => "allow: delete\r\n",
             (MethodFilter::POST, true) => "allow: post,get,head\r\n",
             (MethodFilter::POST, false) => "allow: post\r\n",
             _ => "allow: get,head\r\n",
         };
         for method in ["PUT", "DELETE", "PATCH", "TRACE", "BREW"] {
-            if (method, route.method) == ("DELETE", MethodFilter::DELETE) {
+            if method == "DELETE" && matches!(route.path, "/mcp/clients/{id}" | "/mcp/rules/{id}") {
                 continue;
             }
             let reply = server.ask(request(method, &path, &[], "")).await;
@@ -237,15 +246,7 @@ async fn paths_that_do_not_exist_and_methods_that_do_not_fit_are_said_so() {
 async fn a_walk_in_changes_nothing_and_is_told_where_the_owner_does() {
     let server = Running::start().await;
     for (path, body) in [
-        ("/mcp/servers/add", r#"{"id":"x","command":"sh"}"#),
-        ("/mcp/servers/toggle", r#"{"id":"files","enabled":true}"#),
-        ("/mcp/servers/auto-approve", r#"{"id":"files","auto_approve":true}"#),
-        ("/mcp/servers/remove", r#"{"id":"files"}"#),
-        ("/mcp/servers/reconnect", r#"{"id":"files"}"#),
         ("/mcp/servers/stop-trying", r#"{"id":"files"}"#),
-        ("/mcp/servers/secret", r#"{"id":"files","secret":"s"}"#),
-        ("/mcp/servers/secret", r#"{"id":"files","name":"KEY","secret":"s"}"#),
-        ("/mcp/servers/forget-secret", r#"{"id":"files"}"#),
         ("/mcp/keychain", r#"{"action":"look_again"}"#),
         ("/mcp/keychain", r#"{"action":"keep_until_quit"}"#),
         ("/mcp/approvals/q1", r#"{"answer":"approve","content":{}}"#),
@@ -280,6 +281,84 @@ async fn a_walk_in_changes_nothing_and_is_told_where_the_owner_does() {
         );
     }
     assert_eq!(server.api.take_done(), [""; 0]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_walk_in_wants_changed_waits_for_the_person_and_nothing_else_happens() {
+    let server = Running::start().await;
+    for (path, body, wish) in [
+        (
+            "servers/add",
+            r#"{"id":"x","command":"sh"}"#,
+            "Adding the connector \"x\"",
+        ),
+        (
+            "servers/toggle",
+            r#"{"id":"files","enabled":true}"#,
+            "Turning on the connector \"files\"",
+        ),
+        (
+            "servers/auto-approve",
+            r#"{"id":"files","auto_approve":true}"#,
+            "Changing what \"files\" may do without asking",
+        ),
+        (
+            "servers/remove",
+            r#"{"id":"files"}"#,
+            "Removing the connector \"files\"",
+        ),
+        (
+            "servers/secret",
+            r#"{"id":"files","secret":"s"}"#,
+            "Keeping a token for \"files\"",
+        ),
+        (
+            "servers/secret",
+            r#"{"id":"files","name":"KEY","secret":"s"}"#,
+            "Keeping the secret KEY for \"files\"",
+        ),
+        (
+            "servers/forget-secret",
+            r#"{"id":"files"}"#,
+            "Forgetting the token of \"files\"",
+        ),
+        ("oauth/start", r#"{"id":"files"}"#, "Signing in to \"files\""),
+        ("oauth/sign-out", r#"{"id":"files"}"#, "Signing out of \"files\""),
+    ] {
+        let reply = server.ask(post(&format!("/mcp/{path}"), body)).await;
+        let waits = json!({"ok": false, "pending": true, "approval_id": "q2", "error": "It waits."});
+        assert_eq!((reply.status, reply.json()), (202, waits), "{path} {body}");
+        assert_eq!(
+            server.api.take_done(),
+            [format!("wish walk-in {wish}")],
+            "{path} {body}"
+        );
+    }
+    for body in [
+        r#"{"id":"files","accept_issuer":"https://i.example"}"#,
+        r#"{"id":"files","redirect":"loopback"}"#,
+    ] {
+        let reply = server.ask(post("/mcp/oauth/start", body)).await;
+        assert_eq!(
+            (reply.status, reply.refusal().as_str()),
+            (403, "scope_missing"),
+            "{body}"
+        );
+    }
+    for (path, body, done) in [
+        (
+            "toggle",
+            r#"{"id":"files","enabled":false}"#,
+            "turn_off_for walk-in files",
+        ),
+        ("reconnect", r#"{"id":"files"}"#, "reconnect_for walk-in files"),
+    ] {
+        let reply = server.ask(post(&format!("/mcp/servers/{path}"), body)).await;
+        assert_eq!(reply.status, 200, "{path}");
+        assert!(!reply.body.contains(PRIVATE), "{}", reply.body);
+        assert_eq!(server.api.take_done(), [done]);
+    }
     server.stop().await;
 }
 

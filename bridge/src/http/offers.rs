@@ -12,7 +12,11 @@ use super::{
     respond,
     routes::Routes,
 };
-use crate::error::ApiError;
+use crate::{
+    bridge::{Caller, unknown_server},
+    error::ApiError,
+    ids::ConnectorId,
+};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,18 +27,36 @@ pub(super) struct ListParams {
 
 pub(super) async fn resources<A: Api>(
     State(routes): State<Routes<A>>,
+    Asker(caller): Asker,
     Params(params): Params<ListParams>,
 ) -> Result<Response, Refused> {
-    let server = params.server.as_deref().map(existing_id).transpose()?;
-    Ok(respond::json(&routes.api.resources(server.as_ref())?))
+    let server = seen(&caller, params)?;
+    let mut list = routes.api.resources(server.as_ref())?;
+    list.resources.retain(|one| caller.sees(one.server.as_str()));
+    list.templates.retain(|one| caller.sees(one.server.as_str()));
+    list.rejected.retain(|one| caller.sees(one.server.as_str()));
+    Ok(respond::json(&list))
 }
 
 pub(super) async fn prompts<A: Api>(
     State(routes): State<Routes<A>>,
+    Asker(caller): Asker,
     Params(params): Params<ListParams>,
 ) -> Result<Response, Refused> {
+    let server = seen(&caller, params)?;
+    let mut list = routes.api.prompts(server.as_ref())?;
+    list.prompts.retain(|one| caller.sees(one.server.as_str()));
+    list.rejected.retain(|one| caller.sees(one.server.as_str()));
+    Ok(respond::json(&list))
+}
+
+/// The one connector that is asked about, where this caller may know of it.
+fn seen(caller: &Caller, params: ListParams) -> Result<Option<ConnectorId>, ApiError> {
     let server = params.server.as_deref().map(existing_id).transpose()?;
-    Ok(respond::json(&routes.api.prompts(server.as_ref())?))
+    match server {
+        Some(server) if !caller.sees(server.as_str()) => Err(unknown_server(server.as_str())),
+        server => Ok(server),
+    }
 }
 
 #[derive(Deserialize)]

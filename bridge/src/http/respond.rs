@@ -5,7 +5,10 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 
-use crate::error::{Action, ApiError, Code};
+use crate::{
+    bridge::Pending,
+    error::{Action, ApiError, Code},
+};
 
 /// On every answer. There is deliberately no `Access-Control-*` anywhere.
 const COMMON_HEADERS: [(HeaderName, HeaderValue); 5] = [
@@ -55,6 +58,26 @@ pub(super) fn json(value: &impl Serialize) -> Response<Body> {
 /// 200 with this JSON text.
 pub(super) fn json_bytes(body: Bytes) -> Response<Body> {
     with_json(StatusCode::OK, body)
+}
+
+/// 202: it waits for the person.
+pub(super) fn pending(pending: &Pending) -> Response<Body> {
+    #[derive(Serialize)]
+    struct Waits<'a> {
+        /// So that nobody takes it for done.
+        ok: bool,
+        pending: bool,
+        approval_id: &'a str,
+        error: &'a str,
+    }
+    let mut response = json(&Waits {
+        ok: false,
+        pending: true,
+        approval_id: &pending.approval_id,
+        error: &pending.message,
+    });
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
 }
 
 /// The error's own status.

@@ -1,4 +1,4 @@
-//! Tokens, named secrets and the keychain: the owner's. A value goes in and never comes out.
+//! Tokens, named secrets and the keychain: the owner's; a program's wish waits for the person. A value goes in and never comes out.
 
 use axum::{extract::State, response::Response};
 use secrecy::SecretString;
@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::{
     api::Api,
-    extract::{Json, Owner, Refused, existing_id},
-    manage::DONE,
+    extract::{Asker, Json, Owner, Refused, existing_id},
+    manage::{DONE, wish},
     respond,
     routes::Routes,
 };
-use crate::{error::ApiError, secrets::SecretName, snapshot::KeychainView};
+use crate::{error::ApiError, secrets::SecretName, snapshot::KeychainView, wishes::Wish};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +26,7 @@ pub(super) struct SecretBody {
 
 pub(super) async fn set<A: Api>(
     State(routes): State<Routes<A>>,
-    _: Owner,
+    Asker(caller): Asker,
     Json(body): Json<SecretBody>,
 ) -> Result<Response, Refused> {
     let Value::String(secret) = body.secret else {
@@ -34,7 +34,12 @@ pub(super) async fn set<A: Api>(
     };
     let secret = SecretString::from(secret);
     let name = body.name.as_deref().map(legal).transpose()?;
-    routes.api.set_secret(existing_id(&body.id)?, name, secret).await?;
+    let id = existing_id(&body.id)?;
+    if !caller.is_owner() {
+        let value = secret;
+        return wish(&routes, caller, Wish::SetSecret { id, name, value }).await;
+    }
+    routes.api.set_secret(id, name, secret).await?;
     Ok(respond::json(&DONE))
 }
 
@@ -48,11 +53,15 @@ pub(super) struct ForgetBody {
 
 pub(super) async fn forget<A: Api>(
     State(routes): State<Routes<A>>,
-    _: Owner,
+    Asker(caller): Asker,
     Json(body): Json<ForgetBody>,
 ) -> Result<Response, Refused> {
     let name = body.name.as_deref().map(legal).transpose()?;
-    routes.api.forget_secret(existing_id(&body.id)?, name).await?;
+    let id = existing_id(&body.id)?;
+    if !caller.is_owner() {
+        return wish(&routes, caller, Wish::ForgetSecret(id, name)).await;
+    }
+    routes.api.forget_secret(id, name).await?;
     Ok(respond::json(&DONE))
 }
 

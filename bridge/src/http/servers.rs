@@ -98,7 +98,8 @@ pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller):
         keychain: Option<&'a KeychainView>,
     }
     let snapshot = routes.api.snapshot();
-    let servers = snapshot.connectors.iter().map(|view| Server::for_caller(&caller, view));
+    let seen = snapshot.connectors.iter().filter(|view| caller.sees(&view.id));
+    let servers = seen.map(|view| Server::for_caller(&caller, view));
     let is_owner = caller.is_owner();
     respond::json(&List {
         servers: servers.collect(),

@@ -8,14 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     api::Api,
-    extract::{Json, Owner, Refused, existing_id},
+    extract::{Asker, Json, Owner, Refused, existing_id},
+    manage::wish,
     respond,
     routes::Routes,
 };
 use crate::{
     bridge::SignInAsk,
+    error::{ApiError, Code},
     oauth::Callback,
     snapshot::{RedirectKind, SignInOutcome},
+    wishes::Wish,
 };
 
 #[derive(Deserialize)]
@@ -30,13 +33,22 @@ pub(super) struct StartBody {
 
 pub(super) async fn start<A: Api>(
     State(routes): State<Routes<A>>,
-    _: Owner,
+    Asker(caller): Asker,
     Json(body): Json<StartBody>,
 ) -> Result<Response, Refused> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Started {
         auth_url: String,
+    }
+    if !caller.is_owner() {
+        if body.accept_issuer.is_some() || body.redirect.is_some() {
+            return Err(Refused(ApiError::new(
+                Code::ScopeMissing,
+                "How a sign-in goes is for the person to say: leave out accept_issuer and redirect.",
+            )));
+        }
+        return wish(&routes, caller, Wish::SignIn(existing_id(&body.id)?)).await;
     }
     let ask = SignInAsk {
         accept_issuer: body.accept_issuer,
@@ -67,7 +79,7 @@ pub(super) async fn cancel<A: Api>(
 
 pub(super) async fn sign_out<A: Api>(
     State(routes): State<Routes<A>>,
-    _: Owner,
+    Asker(caller): Asker,
     Json(body): Json<IdBody>,
 ) -> Result<Response, Refused> {
     #[derive(Serialize)]
@@ -76,7 +88,11 @@ pub(super) async fn sign_out<A: Api>(
         ok: bool,
         signed_out: bool,
     }
-    routes.api.sign_out(existing_id(&body.id)?).await?;
+    let id = existing_id(&body.id)?;
+    if !caller.is_owner() {
+        return wish(&routes, caller, Wish::SignOut(id)).await;
+    }
+    routes.api.sign_out(id).await?;
     Ok(respond::json(&SignedOut {
         ok: true,
         signed_out: true,

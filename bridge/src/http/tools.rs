@@ -7,12 +7,12 @@ use serde::Deserialize;
 
 use super::{
     api::Api,
-    extract::{Params, Refused, existing_id},
+    extract::{Asker, Params, Refused, existing_id},
     respond,
     routes::Routes,
 };
 use crate::{
-    bridge::unknown_server,
+    bridge::{Caller, unknown_server},
     tools::{Format, ListQuery, Rendered},
 };
 
@@ -29,19 +29,25 @@ pub(super) struct ListParams {
 
 pub(super) async fn list<A: Api>(
     State(routes): State<Routes<A>>,
+    Asker(caller): Asker,
     Params(params): Params<ListParams>,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let server = params.server.as_deref().map(existing_id).transpose()?;
     if let Some(server) = &server {
         let snapshot = routes.api.snapshot();
-        if !snapshot.connectors.iter().any(|one| one.id == server.as_str()) {
+        let is_there = snapshot.connectors.iter().any(|one| one.id == server.as_str());
+        if !is_there || !caller.sees(server.as_str()) {
             return Err(Refused(unknown_server(server.as_str())));
         }
     }
     let query = ListQuery {
         format: params.format,
         server: params.server,
+        servers: match caller {
+            Caller::Owner | Caller::WalkIn(_) => None,
+            Caller::Client { pass, .. } => pass.servers.clone(),
+        },
         limit: params.limit,
     };
     let Rendered { body, etag } = routes.api.tools().render(&query);

@@ -77,6 +77,8 @@ pub struct ListQuery {
     pub format: Format,
     /// Only this connector's.
     pub server: Option<String>,
+    /// Only these connectors'.
+    pub servers: Option<Vec<String>>,
     /// At most so many.
     pub limit: Option<usize>,
 }
@@ -163,7 +165,7 @@ impl ToolList {
                 (&page.body, &page.etag, &page.items)
             }
         };
-        if query.server.is_none() && query.limit.is_none_or(|limit| limit >= items.len()) {
+        if query.server.is_none() && query.servers.is_none() && query.limit.is_none_or(|limit| limit >= items.len()) {
             return Rendered {
                 body: body.clone(),
                 etag: etag.clone(),
@@ -174,10 +176,12 @@ impl ToolList {
             .iter()
             .zip(items)
             .filter(|(tool, _)| {
+                let is_of = |servers: &Vec<String>| servers.iter().any(|server| server == tool.server.as_str());
                 query
                     .server
                     .as_deref()
                     .is_none_or(|server| server == tool.server.as_str())
+                    && query.servers.as_ref().is_none_or(is_of)
             })
             .filter_map(|(_, place)| body.get(place.clone()))
             .take(query.limit.unwrap_or(usize::MAX));
@@ -418,6 +422,7 @@ mod tests {
         let list = ToolList::build(all);
         let query = |server: Option<&str>, limit| ListQuery {
             server: server.map(str::to_owned),
+            servers: None,
             limit,
             format: Format::Anthropic,
         };

@@ -37,6 +37,7 @@ fn the_menu_shows_state_what_needs_the_person_and_every_toggle() {
                 button("Add connector…", Click::Open(Route::AddConnector)),
                 Item::Separator,
                 button("Open Neuron Connect", Click::Open(Route::Connectors)),
+                button("Pause everything", Click::PauseAll(true)),
                 button("Quit", Click::Quit),
             ],
         }
@@ -55,6 +56,7 @@ fn without_connectors_the_menu_still_offers_to_add_open_and_quit() {
                 button("Add connector…", Click::Open(Route::AddConnector)),
                 Item::Separator,
                 button("Open Neuron Connect", Click::Open(Route::Connectors)),
+                button("Pause everything", Click::PauseAll(true)),
                 button("Quit", Click::Quit),
             ],
         }
@@ -327,6 +329,15 @@ fn hostile_names_become_one_short_visible_line() {
 }
 
 #[test]
+fn while_everything_is_paused_the_menu_offers_to_go_on() {
+    let mut paused = snapshot(vec![]);
+    paused.trust.paused = true;
+    let items = menu(&paused).items;
+    assert!(items.contains(&button("Resume everything", Click::PauseAll(false))));
+    assert!(!items.contains(&button("Pause everything", Click::PauseAll(true))));
+}
+
+#[test]
 fn every_click_survives_its_way_through_the_tray_and_nothing_else_does() {
     let id = ConnectorId::parse("a.b-c").unwrap();
     for click in [
@@ -337,6 +348,8 @@ fn every_click_survives_its_way_through_the_tray_and_nothing_else_does() {
         Click::Toggle(id.clone()),
         Click::TryNow(id.clone()),
         Click::StopTrying(id),
+        Click::PauseAll(true),
+        Click::PauseAll(false),
         Click::Quit,
     ] {
         assert_eq!(Click::parse(&click.id()), Some(click));

@@ -7,6 +7,7 @@ use std::{
 
 use serde_json::{Map, Value, json, value::RawValue};
 
+mod change;
 mod launch;
 mod tools;
 
@@ -54,7 +55,10 @@ pub(super) async fn approve(context: &Context, args: &ApproveArgs) -> Result<(),
         Some(Input::Verbatim(content)) => yes_with(&content),
     };
     let answer = client.post(&path, body).await?.ok()?;
-    context.show(&answer, || format!("Answered {} with yes.", harmless(id)));
+    context.show(&answer, || match answer["authUrl"].as_str() {
+        Some(page) => format!("Answered {} with yes. Sign in at:\n{}", harmless(id), harmless(page)),
+        None => format!("Answered {} with yes.", harmless(id)),
+    });
     Ok(())
 }
 
@@ -157,6 +161,9 @@ fn text(screen: Screen, body: &Value, now: Duration) -> String {
 fn shown(screen: Screen, question: &Value, now: Duration) -> String {
     if question["kind"] == "launch" {
         return launch::shown(screen, question);
+    }
+    if let Some(text) = change::shown(screen, question) {
+        return text;
     }
     if question["kind"] == "tools" {
         return tools::shown(screen, question);

@@ -11,6 +11,7 @@ mod secret;
 mod sign_in;
 mod status;
 mod tools;
+mod trust;
 mod words;
 
 use std::path::PathBuf;
@@ -77,6 +78,9 @@ async fn ask(context: &Context, command: &ClientCommand) -> Result<(), Failure> 
         ClientCommand::Approvals => approvals::list(context).await,
         ClientCommand::Approve(args) => approvals::approve(context, args).await,
         ClientCommand::Deny(arg) => approvals::deny(context, &arg.id).await,
+        ClientCommand::Pair(args) => trust::pair(context, args).await,
+        ClientCommand::Clients(args) => trust::clients(context, args).await,
+        ClientCommand::Trust(args) => trust::trust(context, args).await,
         ClientCommand::Activity(args) => activity::run(context, args).await,
         ClientCommand::Doctor => doctor::run(context).await,
     }

@@ -92,6 +92,9 @@ fn screen_of(command: &ClientCommand) -> Option<String> {
             Some("under Approvals".to_owned())
         }
         ClientCommand::Activity(_) => Some("under Activity".to_owned()),
+        ClientCommand::Pair(_) | ClientCommand::Clients(_) | ClientCommand::Trust(_) => {
+            Some("under Assistants".to_owned())
+        }
         ClientCommand::Reconnect(_)
         | ClientCommand::StopTrying(_)
         | ClientCommand::SignIn(_)
@@ -121,6 +124,9 @@ fn connector_of(command: &ClientCommand) -> Option<&str> {
         | ClientCommand::Approvals
         | ClientCommand::Approve(_)
         | ClientCommand::Deny(_)
+        | ClientCommand::Pair(_)
+        | ClientCommand::Clients(_)
+        | ClientCommand::Trust(_)
         | ClientCommand::Activity(_)
         | ClientCommand::Doctor => None,
     }

@@ -4,7 +4,7 @@ use neuron_bridge::{
     approval::ApprovalAnswer,
     bridge::Caller,
     error::{ApiError, Code},
-    snapshot::{ApprovalState, Elicitation, Question},
+    snapshot::{ApprovalState, ChangeQuestion, Elicitation, Question},
 };
 use serde::Deserialize;
 use tauri::State;
@@ -35,7 +35,16 @@ pub(super) async fn answer_approval(
         }
         Word::Deny => ApprovalAnswer::Deny,
     };
-    shell.bridge.answer_approval(id, answer).await.map(drop)
+    let approval = shell.bridge.answer_approval(id, answer).await?;
+    // The yes to a sign-in that a program wished for.
+    let is_sign_in = match &approval.question {
+        Question::Manage { change, .. } => matches!(**change, ChangeQuestion::SignIn),
+        Question::Elicitation { .. } | Question::Call { .. } => false,
+    };
+    match shell.bridge.snapshot().sign_in_page(approval.server.as_str()) {
+        Some(page) if is_sign_in && approval.state == ApprovalState::Approved => browser::open(page.to_owned()).await,
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Gives the person more time.

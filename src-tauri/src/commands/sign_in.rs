@@ -1,10 +1,10 @@
 //! Signing in and out. The window names a connector; addresses are the bridge's, and it alone has looked at them.
 
 use neuron_bridge::{
-    bridge::{BridgeHandle, SignInAsk},
+    bridge::SignInAsk,
     error::{ApiError, Code},
     oauth::Callback,
-    snapshot::{RedirectKind, SignInOutcome, SignInStage},
+    snapshot::{RedirectKind, SignInOutcome},
 };
 use serde::Serialize;
 use tauri::State;
@@ -36,23 +36,9 @@ pub(super) async fn cancel_sign_in(shell: State<'_, Shell>, id: String) -> Answe
 /// Opens the page of the sign-in that waits, once more.
 #[tauri::command]
 pub(super) async fn open_sign_in_again(shell: State<'_, Shell>, id: String) -> Answer<()> {
-    let page = page_of(&shell.bridge, &id);
+    let page = shell.bridge.snapshot().sign_in_page(&id).map(str::to_owned);
     let page = page.ok_or_else(|| ApiError::new(Code::NotFound, "This sign-in is over. Begin it anew."))?;
     browser::open(page).await
-}
-
-fn page_of(bridge: &BridgeHandle, id: &str) -> Option<String> {
-    let snapshot = bridge.snapshot();
-    let view = snapshot.sign_ins.iter().find(|view| view.server.as_str() == id)?;
-    match &view.stage {
-        SignInStage::Waiting { url, .. } => Some(url.clone()),
-        SignInStage::Preparing
-        | SignInStage::Confirm { .. }
-        | SignInStage::NeedsClient { .. }
-        | SignInStage::NoPkce { .. }
-        | SignInStage::Finishing
-        | SignInStage::Failed { .. } => None,
-    }
 }
 
 /// What a pasted address came to.

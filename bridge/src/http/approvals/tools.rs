@@ -156,6 +156,7 @@ pub(super) async fn answer<A: Api>(
     };
     Ok(respond::json(&Answered {
         ok: true,
+        auth_url: None,
         approval: Waits::Tools(Box::new(Tools::waiting(review).answered(state))),
     }))
 }

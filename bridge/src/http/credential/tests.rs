@@ -159,3 +159,33 @@ fn wrong_tokens_are_put_off_after_twenty_in_a_minute_and_right_ones_never() {
     }
     assert_eq!(try_at(&wrong, 60).unwrap_err().code, Code::Unauthorized);
 }
+
+/// Nobody knows who has a token.
+struct Unknown;
+
+impl Clients for Unknown {
+    fn find(&self, _: &str) -> Option<Known> {
+        None
+    }
+
+    fn api_mode(&self) -> ApiMode {
+        ApiMode::Open
+    }
+
+    fn are_known(&self) -> bool {
+        false
+    }
+
+    fn is_pairing_open(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn while_nobody_knows_who_has_a_token_no_token_is_called_wrong() {
+    let credentials = Credentials::new(Arc::new(Unknown));
+    let head = head("GET", "/mcp/tools", &[&format!("Bearer {RIGHT}")]);
+    for _ in 0..=MOST_WRONG {
+        assert_eq!(status(&credentials, &head, PORT), 503);
+    }
+}

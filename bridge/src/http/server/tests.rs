@@ -199,7 +199,7 @@ impl Clients for OneClient {
             pass: Arc::new(Pass {
                 id: "a1".to_owned(),
                 name: "A".to_owned(),
-                scopes: Vec::new(),
+                scopes: vec![crate::caller::Scope::Call],
                 servers: None,
                 asks_itself: false,
                 label: "client:a1".to_owned(),

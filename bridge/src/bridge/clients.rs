@@ -1,0 +1,495 @@
+//! Clients and what holds for all callers, as the person decides it; and how a program is paired.
+
+use std::path::PathBuf;
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{BridgeHandle, Caller, decide::WALK_IN, shown};
+use crate::{
+    caller::{
+        ProgramKey, Scope, Script,
+        token::{PREFIX, TokenHash},
+    },
+    clients::{
+        ALLOWED_ORIGINS, API_MODE,
+        pairing::{Closed, NotThat, OPEN_FOR, Polled},
+        row::{ClientRow, hex},
+    },
+    clock::unix_ms,
+    error::{ApiError, Code},
+    snapshot::{ApiMode, AskerView, ClientView, WalkInPolicy},
+};
+
+/// The longest name of a client, in characters.
+const LONGEST_NAME: usize = 60;
+/// Clients that may be paired.
+const MOST_CLIENTS: usize = 100;
+/// Pages that may be allowed.
+const MOST_ORIGINS: usize = 20;
+/// A program that finds another one being paired may come again then.
+const BUSY_FOR: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// What the person lets a paired client do.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    pub scopes: Vec<Scope>,
+    /// The connectors it sees; `None` = all.
+    #[serde(default)]
+    pub servers: Option<Vec<String>>,
+    /// Unix milliseconds; `None` = no end.
+    #[serde(default)]
+    pub expires_at: Option<u64>,
+    #[serde(default)]
+    pub asks_itself: bool,
+}
+
+/// What of a client is to be another one; what is absent stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientChange {
+    #[serde(default)]
+    pub name: Option<String>,
+    #[serde(default)]
+    pub scopes: Option<Vec<Scope>>,
+    /// `null` = all.
+    #[serde(default, deserialize_with = "given")]
+    pub servers: Option<Option<Vec<String>>>,
+    /// `null` = no end.
+    #[serde(default, deserialize_with = "given")]
+    pub expires_at: Option<Option<u64>>,
+    #[serde(default)]
+    pub asks_itself: Option<bool>,
+}
+
+/// What is to hold for all callers; what is absent stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrustChange {
+    #[serde(default)]
+    pub api_mode: Option<ApiMode>,
+    #[serde(default)]
+    pub walk_in: Option<WalkInPolicy>,
+    #[serde(default)]
+    pub paused: Option<bool>,
+    #[serde(default)]
+    pub allowed_origins: Option<Vec<String>>,
+}
+
+/// A program that asked to be paired: it shows the code, and comes back with the id.
+pub struct PairingBegun {
+    pub id: String,
+    /// Six digits, for the person's eyes.
+    pub code: SecretString,
+    /// For so long the person may type it.
+    pub within: std::time::Duration,
+}
+
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::<T>::deserialize(from).map(Some)
+}
+
+impl BridgeHandle {
+    /// The paired clients, the oldest first.
+    pub fn clients(&self) -> Vec<ClientView> {
+        self.inner.callers.clients()
+    }
+
+    /// Changes what a client may do, from its next request on.
+    ///
+    /// # Errors
+    /// `not_found`, `bad_request`, `keychain_unavailable`, `not_saved`.
+    pub async fn change_client(&self, id: String, change: ClientChange) -> Result<ClientView, ApiError> {
+        let mut row = self.inner.callers.client(&id).ok_or_else(|| no_client(&id))?;
+        if let Some(name) = change.name {
+            row.name = usable_name(&name)?;
+        }
+        row.scopes = change.scopes.unwrap_or(row.scopes);
+        row.servers = change.servers.unwrap_or(row.servers);
+        row.expires_at = change.expires_at.unwrap_or(row.expires_at);
+        row.asks_itself = change.asks_itself.unwrap_or(row.asks_itself);
+        fits(&row.scopes, row.servers.as_deref())?;
+        self.inner.callers.keep(&row).await?;
+        self.settled().await;
+        self.client_view(&id)
+    }
+
+    /// Forgets a client: its token is wrong from its next request on, and what it asked is withdrawn.
+    ///
+    /// # Errors
+    /// `not_found`, `keychain_unavailable`, `not_saved`.
+    pub async fn revoke_client(&self, id: String) -> Result<(), ApiError> {
+        if self.inner.callers.client(&id).is_none() {
+            return Err(no_client(&id));
+        }
+        self.inner.callers.forget(&id).await?;
+        let label = format!("client:{id}");
+        self.inner.wishes.withdraw(&label);
+        self.inner.approvals.withdraw(&label);
+        self.settled().await;
+        Ok(())
+    }
+
+    /// Whether what this caller showed still holds.
+    pub fn holds(&self, caller: &Caller) -> bool {
+        match caller {
+            Caller::Owner | Caller::WalkIn(_) => true,
+            Caller::Client { pass, .. } => self.inner.callers.holds(pass),
+        }
+    }
+
+    /// For two minutes a program may ask to be paired.
+    pub async fn open_pairing(&self) {
+        self.inner.callers.pairing().open(Instant::now(), unix_ms());
+        self.settled().await;
+    }
+
+    /// Nobody may ask any more; whoever waits hears no.
+    pub async fn close_pairing(&self) {
+        self.inner.callers.pairing().close();
+        self.settled().await;
+    }
+
+    /// A program asks to be paired under a name that it chose.
+    ///
+    /// # Errors
+    /// `scope_missing` where the person did not open pairing, `rate_limited` while another one is being paired,
+    /// `bad_request`.
+    pub async fn ask_pairing(&self, caller: Caller, name: String) -> Result<PairingBegun, ApiError> {
+        let name = usable_name(&name)?;
+        // Nobody is looked up for those who may not ask anyway.
+        if !self.inner.callers.pairing().is_of_use(Instant::now()) {
+            return Err(closed(Closed::NotOpen));
+        }
+        let program = caller.shown().await.program;
+        let (id, code) = (super::wishes::draw_id()?, draw_code()?);
+        let now = (Instant::now(), unix_ms());
+        let asked = self
+            .inner
+            .callers
+            .pairing()
+            .ask(id.clone(), name, program, code.clone(), now);
+        asked.map_err(closed)?;
+        self.settled().await;
+        Ok(PairingBegun {
+            id,
+            code,
+            within: OPEN_FOR,
+        })
+    }
+
+    /// What became of a program that asked; its token, once.
+    pub async fn poll_pairing(&self, id: String) -> Polled {
+        self.inner.callers.pairing().poll(&id, Instant::now())
+    }
+
+    /// The person typed the code that a program shows, and says what it may do.
+    ///
+    /// # Errors
+    /// `bad_request` for a wrong code, and how many tries are left; `denied` for the last one; `not_found` where nothing of
+    /// the id waits; `keychain_unavailable`, `not_saved`.
+    pub async fn answer_pairing(&self, id: String, code: String, terms: Terms) -> Result<ClientView, ApiError> {
+        fits(&terms.scopes, terms.servers.as_deref())?;
+        if terms.expires_at.is_some_and(|end| end <= unix_ms()) {
+            return Err(ApiError::bad_request("The end of a token has to lie ahead."));
+        }
+        if self.inner.callers.clients().len() >= MOST_CLIENTS {
+            return Err(ApiError::bad_request(format!(
+                "{MOST_CLIENTS} assistants are paired already; remove one first."
+            )));
+        }
+        let checked = self.inner.callers.pairing().check(&id, &code, Instant::now());
+        let let_in = match checked {
+            Ok(let_in) => let_in,
+            Err(why) => {
+                self.settled().await;
+                return Err(not_that(&id, why));
+            }
+        };
+        let (client, token) = draw_token()?;
+        let row = ClientRow {
+            id: client.clone(),
+            name: let_in.name,
+            scopes: terms.scopes,
+            servers: terms.servers,
+            asks_itself: terms.asks_itself,
+            paired_at: unix_ms(),
+            expires_at: terms.expires_at,
+            used_at: None,
+            hash: hex(TokenHash::of(token.expose_secret()).as_bytes()),
+            program: let_in.program.map(Into::into),
+        };
+        self.inner.callers.keep(&row).await?;
+        self.inner.callers.pairing().grant(&id, token, Instant::now());
+        self.settled().await;
+        self.client_view(&client)
+    }
+
+    /// Programs without a token that do their own asking.
+    pub fn askers(&self) -> Vec<AskerView> {
+        self.inner.callers.askers()
+    }
+
+    /// Marks a program, by its path and for an interpreter its script, as doing its own asking, or not any more.
+    ///
+    /// # Errors
+    /// `bad_request` for a path that is not absolute; `keychain_unavailable`, `not_saved`.
+    pub async fn set_asker(&self, path: String, script: Option<String>, on: bool) -> Result<(), ApiError> {
+        let path = PathBuf::from(path);
+        if !path.is_absolute() {
+            return Err(ApiError::bad_request("The program's path has to begin at the root."));
+        }
+        let script = script.map(|text| match PathBuf::from(&text) {
+            file if file.is_absolute() => Script::File(file),
+            _ => Script::Module(text),
+        });
+        self.inner.callers.set_asker(&ProgramKey { path, script }, on).await?;
+        self.settled().await;
+        Ok(())
+    }
+
+    /// The pages that may use the API: none, unless the person named some.
+    pub fn allowed_origins(&self) -> Vec<String> {
+        self.inner.callers.origins().to_vec()
+    }
+
+    /// Who needs a token.
+    ///
+    /// # Errors
+    /// `keychain_unavailable`, `not_saved`.
+    pub async fn set_api_mode(&self, mode: ApiMode) -> Result<(), ApiError> {
+        self.set_trust(TrustChange {
+            api_mode: Some(mode),
+            ..TrustChange::default()
+        })
+        .await
+    }
+
+    /// What happens to walk-ins' calls that no rule covers.
+    ///
+    /// # Errors
+    /// `keychain_unavailable`, `not_saved`.
+    pub async fn set_walk_in(&self, policy: WalkInPolicy) -> Result<(), ApiError> {
+        self.set_trust(TrustChange {
+            walk_in: Some(policy),
+            ..TrustChange::default()
+        })
+        .await
+    }
+
+    /// What is to hold for all callers from now on.
+    ///
+    /// # Errors
+    /// `bad_request` for a page that cannot be allowed; `keychain_unavailable`, `not_saved`.
+    pub async fn set_trust(&self, change: TrustChange) -> Result<(), ApiError> {
+        let TrustChange {
+            api_mode,
+            walk_in,
+            paused,
+            allowed_origins,
+        } = change;
+        let mut settings: Vec<(&'static str, Value)> = Vec::new();
+        settings.extend(api_mode.map(|mode| (API_MODE, json!(mode))));
+        settings.extend(walk_in.map(|policy| (WALK_IN, json!(policy))));
+        if let Some(origins) = allowed_origins {
+            origins.iter().try_for_each(|origin| is_page(origin))?;
+            if origins.len() > MOST_ORIGINS {
+                return Err(ApiError::bad_request(format!(
+                    "At most {MOST_ORIGINS} pages can be allowed."
+                )));
+            }
+            settings.push((ALLOWED_ORIGINS, json!(origins)));
+        }
+        if !settings.is_empty() {
+            self.inner.callers.set(settings).await?;
+        }
+        match paused {
+            Some(on) => self.pause_all(on).await,
+            None => {
+                self.settled().await;
+                Ok(())
+            }
+        }
+    }
+
+    fn client_view(&self, id: &str) -> Result<ClientView, ApiError> {
+        let mut clients = self.clients().into_iter();
+        clients.find(|client| client.id == id).ok_or_else(|| no_client(id))
+    }
+}
+
+/// A name as it is shown: one line, not too long.
+fn usable_name(name: &str) -> Result<String, ApiError> {
+    let name: String = name.chars().filter(|char| !char.is_control()).collect();
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > LONGEST_NAME {
+        return Err(ApiError::bad_request(format!(
+            "The name has to have between 1 and {LONGEST_NAME} characters."
+        )));
+    }
+    Ok(name.to_owned())
+}
+
+/// Whether something can be kept of it that makes sense.
+fn fits(scopes: &[Scope], servers: Option<&[String]>) -> Result<(), ApiError> {
+    let is_once = |scope: &Scope| scopes.iter().filter(|other| *other == scope).count() == 1;
+    if scopes.is_empty() || !scopes.iter().all(is_once) {
+        return Err(ApiError::bad_request(
+            "Choose at least one thing that the assistant may do, each once.",
+        ));
+    }
+    if servers.is_some_and(<[String]>::is_empty) {
+        return Err(ApiError::bad_request(
+            "Choose at least one connector, or let it use all of them.",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a browser would send this as its `Origin`.
+fn is_page(origin: &str) -> Result<(), ApiError> {
+    let read = url::Url::parse(origin).ok().map(|url| url.origin());
+    match read.filter(url::Origin::is_tuple) {
+        Some(read) if read.ascii_serialization() == origin => Ok(()),
+        Some(_) | None => Err(ApiError::bad_request(format!(
+            "\"{}\" is not the origin of a page, such as https://example.com.",
+            shown(origin)
+        ))),
+    }
+}
+
+fn no_client(id: &str) -> ApiError {
+    ApiError::new(
+        Code::NotFound,
+        format!("No assistant is paired under \"{}\".", shown(id)),
+    )
+}
+
+fn closed(why: Closed) -> ApiError {
+    match why {
+        Closed::NotOpen => ApiError::new(
+            Code::ScopeMissing,
+            "Pairing is not open. The person opens it for two minutes in the Neuron Connect window, under Assistants; \
+             where there is none, with neuron-connectd pair.",
+        ),
+        Closed::Busy => ApiError::new(
+            Code::RateLimited,
+            "Another assistant is being paired. Ask again when that is over.",
+        )
+        .with_retry_after(BUSY_FOR),
+    }
+}
+
+fn not_that(id: &str, why: NotThat) -> ApiError {
+    match why {
+        NotThat::Wrong(1) => ApiError::bad_request("That is not the code that the assistant shows. One try is left."),
+        NotThat::Wrong(left) => ApiError::bad_request(format!(
+            "That is not the code that the assistant shows. {left} tries are left."
+        )),
+        NotThat::Last => ApiError::new(
+            Code::Denied,
+            "That was the third wrong code, so the assistant was turned away. Begin anew if it was yours.",
+        ),
+        NotThat::Unknown => ApiError::new(
+            Code::NotFound,
+            format!(
+                "No assistant waits to be paired under \"{}\"; its two minutes may be over.",
+                shown(id)
+            ),
+        ),
+    }
+}
+
+/// Six digits, each as likely as any other.
+fn draw_code() -> Result<SecretString, ApiError> {
+    const CODES: u32 = 1_000_000;
+    loop {
+        let mut bits = [0; 4];
+        random(&mut bits)?;
+        let number = u32::from_be_bytes(bits);
+        // What is left over at the end would make some codes likelier.
+        if number < u32::MAX - u32::MAX % CODES {
+            return Ok(format!("{:06}", number % CODES).into());
+        }
+    }
+}
+
+/// A client's id, and its token: `ncb_<id>_<43 base64url characters>`, 256 random bits.
+fn draw_token() -> Result<(String, SecretString), ApiError> {
+    let (mut id, mut bits) = ([0; 6], [0; 32]);
+    random(&mut id)?;
+    random(&mut bits)?;
+    let id = hex(&id);
+    let token = format!("{PREFIX}{id}_{}", BASE64_URL_SAFE_NO_PAD.encode(bits));
+    Ok((id, token.into()))
+}
+
+fn random(bits: &mut [u8]) -> Result<(), ApiError> {
+    getrandom::fill(bits).map_err(|error| {
+        tracing::error!(%error, "the system gives no random numbers");
+        ApiError::internal()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::caller::token::Presented;
+
+    #[test]
+    fn a_drawn_token_is_one_that_the_gate_reads_and_no_other_has_it() {
+        let mut seen = HashSet::new();
+        for _ in 0..100 {
+            let (id, token) = draw_token().unwrap();
+            let read = Presented::parse(token.expose_secret()).unwrap();
+            assert_eq!(read.id, id);
+            assert!(seen.insert(token.expose_secret().to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_code_has_six_digits() {
+        for _ in 0..100 {
+            let code = draw_code().unwrap();
+            let code = code.expose_secret();
+            assert!(
+                code.len() == 6 && code.bytes().all(|digit| digit.is_ascii_digit()),
+                "{code}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_what_a_browser_sends_can_be_allowed() {
+        for good in ["https://example.com", "http://localhost:3000", "https://a.example:8443"] {
+            is_page(good).unwrap();
+        }
+        for bad in [
+            "*",
+            "null",
+            "",
+            "example.com",
+            "https://example.com/",
+            "https://example.com/x",
+            "HTTPS://example.com",
+            "file:///x",
+        ] {
+            assert!(is_page(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_change_tells_all_connectors_from_no_word_about_them() {
+        let read = |text: &str| serde_json::from_str::<ClientChange>(text).unwrap().servers;
+        assert_eq!(read("{}"), None);
+        assert_eq!(read(r#"{"servers":null}"#), Some(None));
+        assert_eq!(read(r#"{"servers":["a"]}"#), Some(Some(vec!["a".to_owned()])));
+        assert!(serde_json::from_str::<ClientChange>(r#"{"hash":"x"}"#).is_err());
+    }
+}

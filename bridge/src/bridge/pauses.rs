@@ -1,0 +1,80 @@
+//! Pausing connectors and everything, and going on.
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::{
+    BridgeHandle,
+    owner::{Command, Owner},
+};
+use crate::{
+    connector::PAUSED,
+    error::{ApiError, Code},
+    ids::ConnectorId,
+    ledger::{Change, Row, RowKind},
+    snapshot::WhoView,
+};
+
+/// What is to be paused, or to go on.
+pub(crate) enum PauseOrder {
+    /// A program wants it, until the next start.
+    Pause(ConnectorId, WhoView),
+    Resume(ConnectorId),
+    /// The person wants it for everything, until they say otherwise.
+    All(bool),
+}
+
+impl BridgeHandle {
+    /// Ends the pause of a connector that a program paused; while everything is paused, it stays so.
+    ///
+    /// # Errors
+    /// `unknown_server`.
+    pub async fn resume(&self, id: ConnectorId) -> Result<(), ApiError> {
+        self.view_of(&id)?;
+        self.pause(PauseOrder::Resume(id)).await
+    }
+
+    /// Hides all tools and stops what runs, or goes on; holds over restarts.
+    ///
+    /// # Errors
+    /// `keychain_unavailable`, `not_saved`; nothing is then changed.
+    pub async fn pause_all(&self, on: bool) -> Result<(), ApiError> {
+        self.pause(PauseOrder::All(on)).await
+    }
+
+    pub(super) async fn pause(&self, order: PauseOrder) -> Result<(), ApiError> {
+        let (reply, done) = oneshot::channel();
+        let stopping = || {
+            ApiError::new(
+                Code::Unavailable,
+                "Neuron Connect is being stopped; nothing was changed.",
+            )
+        };
+        let sent = self.inner.commands.send(Command::Pause(order, reply)).await;
+        sent.map_err(|_| stopping())?;
+        done.await.unwrap_or_else(|_| Err(stopping()))
+    }
+}
+
+impl Owner {
+    pub(super) async fn pause(&mut self, order: PauseOrder) -> Result<(), ApiError> {
+        let pauses = &self.world.pauses;
+        match order {
+            PauseOrder::Pause(id, by) => pauses.pause(id, by),
+            PauseOrder::Resume(id) => {
+                pauses.resume(&id);
+            }
+            PauseOrder::All(on) => {
+                let row = Row {
+                    kind: RowKind::Setting,
+                    key: PAUSED.to_owned(),
+                    body: Value::Bool(on).to_string(),
+                };
+                self.world.ledger.write(vec![Change::Put(row)]).await?;
+                pauses.set_all(on);
+            }
+        }
+        self.judge_again().await;
+        Ok(())
+    }
+}

@@ -1,0 +1,259 @@
+//! How a program comes to have a token: the person opens pairing, the program shows a code, the person types it.
+//!
+//! One at a time; two minutes each for the program to ask and for the person to type; three wrong codes end it; the token
+//! is given once. Pure; time and random bits are passed in.
+
+use std::time::Duration;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use subtle::ConstantTimeEq as _;
+use tokio::time::Instant;
+
+use crate::snapshot::{PairingRequest, PairingView, ProgramView};
+
+/// How long a program may ask, how long the person may type, and how long the token waits to be taken.
+pub const OPEN_FOR: Duration = Duration::from_secs(120);
+/// So many wrong codes end it.
+pub const MOST_WRONG: u32 = 3;
+
+/// Where pairing stands. One for a bridge.
+#[derive(Default)]
+pub struct Pairing {
+    /// Until when a program may ask.
+    open: Option<End>,
+    request: Option<Request>,
+    /// What became of the last request.
+    last: Option<(String, Ended)>,
+}
+
+/// An end in both clocks: the one that times, and Unix milliseconds for people.
+#[derive(Clone, Copy)]
+struct End {
+    at: Instant,
+    shown: u64,
+}
+
+impl End {
+    fn after(now: Instant, unix_ms: u64) -> Self {
+        Self {
+            at: now + OPEN_FOR,
+            shown: unix_ms + u64::try_from(OPEN_FOR.as_millis()).unwrap_or(0),
+        }
+    }
+}
+
+struct Request {
+    id: String,
+    name: String,
+    program: Option<ProgramView>,
+    code: SecretString,
+    wrong: u32,
+    ends: End,
+}
+
+enum Ended {
+    /// The token, until it is taken or the time is over.
+    Granted {
+        token: Option<SecretString>,
+        until: Instant,
+    },
+    Denied,
+    Expired,
+}
+
+/// Why a program cannot be paired now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    /// The person did not open it.
+    NotOpen,
+    /// Another one is being paired.
+    Busy,
+}
+
+/// What a program that waits hears.
+#[derive(Debug)]
+pub enum Polled {
+    Waiting,
+    /// Once.
+    Paired(SecretString),
+    /// The token was taken before.
+    Taken,
+    Denied,
+    Expired,
+    Unknown,
+}
+
+/// Why a code was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotThat {
+    /// So many tries are left.
+    Wrong(u32),
+    /// It was the last one.
+    Last,
+    /// Nothing of this id waits.
+    Unknown,
+}
+
+/// Whom the person let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LetIn {
+    pub name: String,
+    pub program: Option<ProgramView>,
+}
+
+impl Pairing {
+    /// For two minutes one program may ask. What was under way is over.
+    pub fn open(&mut self, now: Instant, unix_ms: u64) {
+        self.end(Ended::Denied);
+        self.open = Some(End::after(now, unix_ms));
+    }
+
+    /// Nobody may ask any more; whoever waits hears no.
+    pub fn close(&mut self) {
+        self.end(Ended::Denied);
+        self.open = None;
+    }
+
+    /// Whether a program may ask, or has something to hear.
+    pub fn is_of_use(&mut self, now: Instant) -> bool {
+        self.pass(now);
+        let token_waits = matches!(&self.last, Some((_, Ended::Granted { token: Some(_), .. })));
+        self.open.is_some() || self.request.is_some() || token_waits
+    }
+
+    /// A program asks, under a name it chose and an id and a code that were drawn for it. `now` in both clocks.
+    ///
+    /// # Errors
+    /// [`Closed`]
+    pub fn ask(
+        &mut self,
+        id: String,
+        name: String,
+        program: Option<ProgramView>,
+        code: SecretString,
+        now: (Instant, u64),
+    ) -> Result<(), Closed> {
+        let (now, unix_ms) = now;
+        self.pass(now);
+        if self.request.is_some() {
+            return Err(Closed::Busy);
+        }
+        self.open.take().ok_or(Closed::NotOpen)?;
+        self.request = Some(Request {
+            id,
+            name,
+            program,
+            code,
+            wrong: 0,
+            ends: End::after(now, unix_ms),
+        });
+        Ok(())
+    }
+
+    /// A program wants to know.
+    pub fn poll(&mut self, id: &str, now: Instant) -> Polled {
+        self.pass(now);
+        if self.request.as_ref().is_some_and(|request| same(&request.id, id)) {
+            return Polled::Waiting;
+        }
+        match &mut self.last {
+            Some((last, ended)) if same(last, id) => match ended {
+                Ended::Granted { token, .. } => token.take().map_or(Polled::Taken, Polled::Paired),
+                Ended::Denied => Polled::Denied,
+                Ended::Expired => Polled::Expired,
+            },
+            Some(_) | None => Polled::Unknown,
+        }
+    }
+
+    /// The person typed a code.
+    ///
+    /// # Errors
+    /// [`NotThat`]
+    pub fn check(&mut self, id: &str, code: &str, now: Instant) -> Result<LetIn, NotThat> {
+        self.pass(now);
+        let request = self.request.as_mut().filter(|request| request.id == id);
+        let request = request.ok_or(NotThat::Unknown)?;
+        let typed: String = code.chars().filter(|char| !char.is_whitespace()).collect();
+        if bool::from(request.code.expose_secret().as_bytes().ct_eq(typed.as_bytes())) {
+            return Ok(LetIn {
+                name: request.name.clone(),
+                program: request.program.clone(),
+            });
+        }
+        request.wrong += 1;
+        match MOST_WRONG.saturating_sub(request.wrong) {
+            0 => {
+                self.end(Ended::Denied);
+                Err(NotThat::Last)
+            }
+            left => Err(NotThat::Wrong(left)),
+        }
+    }
+
+    /// The token for whom the code was right.
+    pub fn grant(&mut self, id: &str, token: SecretString, now: Instant) {
+        if self.request.as_ref().is_some_and(|request| request.id == id) {
+            self.end(Ended::Granted {
+                token: Some(token),
+                until: now + OPEN_FOR,
+            });
+        }
+    }
+
+    /// When something changes by time alone.
+    pub fn first_end(&self) -> Option<Instant> {
+        let request = self.request.as_ref().map(|request| request.ends.at);
+        let token = match &self.last {
+            Some((_, Ended::Granted { token: Some(_), until })) => Some(*until),
+            Some(_) | None => None,
+        };
+        [self.open.map(|end| end.at), request, token]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// As the window shows it.
+    pub fn view(&mut self, now: Instant) -> Option<PairingView> {
+        self.pass(now);
+        let request = self.request.as_ref();
+        let ends = request.map(|request| request.ends).or(self.open)?;
+        Some(PairingView {
+            open_until: ends.shown,
+            request: request.map(|request| PairingRequest {
+                id: request.id.clone(),
+                name: request.name.clone(),
+                program: request.program.clone(),
+                wrong_codes: request.wrong,
+            }),
+        })
+    }
+
+    /// Lets time pass.
+    fn pass(&mut self, now: Instant) {
+        self.open = self.open.filter(|end| now < end.at);
+        if self.request.as_ref().is_some_and(|request| request.ends.at <= now) {
+            self.end(Ended::Expired);
+        }
+        if let Some((_, ended)) = &mut self.last
+            && let Ended::Granted { until, .. } = ended
+            && *until <= now
+        {
+            *ended = Ended::Expired;
+        }
+    }
+
+    fn end(&mut self, ended: Ended) {
+        if let Some(request) = self.request.take() {
+            self.last = Some((request.id, ended));
+        }
+    }
+}
+
+fn same(one: &str, other: &str) -> bool {
+    one.as_bytes().ct_eq(other.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests;
