@@ -27,7 +27,7 @@ pub use crate::trust::rows::{Change, Distrust, Row, RowKind, TRAY_MARK};
 use crate::{
     error::{ApiError, Code},
     secrets::{Account, Keychain, KeychainFault},
-    snapshot::{KeptIn, KeychainState, Notice, NoticeLevel},
+    snapshot::{KeptIn, KeychainState, KeychainView, Notice, NoticeLevel},
     store::Store,
     trust::rows::{RowSet, TrustKey},
 };
@@ -224,6 +224,33 @@ impl Ledger {
         let mut tray = self.tray.subscribe();
         let known = tokio::time::timeout(TRAY_KNOWN_WITHIN, tray.wait_for(Option::is_some)).await;
         matches!(known.ok().and_then(Result::ok).as_deref(), Some(Some(true)))
+    }
+
+    /// What the person sees of the keychain: where nobody asked it for a secret yet, what the rows' key met there.
+    pub fn seen_of_keychain(&self, secrets: KeychainView) -> KeychainView {
+        match (*self.standing.borrow(), secrets.state) {
+            (Standing::Unknown(met), KeychainState::Unused) => KeychainView {
+                state: met,
+                message: self.held().fault.as_ref().map(KeychainFault::sentence),
+                ..secrets
+            },
+            (
+                Standing::Unknown(_)
+                | Standing::Fresh
+                | Standing::Verified
+                | Standing::Broken(_)
+                | Standing::ForThisRun,
+                _,
+            ) => secrets,
+        }
+    }
+
+    /// Looks again for the key of rows that are not known, because the person wants it.
+    pub async fn look_again(&self) {
+        if matches!(*self.standing.borrow(), Standing::Unknown(_)) {
+            // What it comes to shows in the standing.
+            let _ = self.keychain.look_again().await;
+        }
     }
 
     /// What the person should know about the rows.

@@ -12,6 +12,8 @@ use neuron_tests::{
 use serde_json::{Value, json};
 
 const SERVICE: &str = "ai.neuron.connect";
+/// The account of the key of what the person decided.
+const TRUST: &str = ":trust";
 
 /// A server that wants a token, at launch, and a program that wants nothing.
 fn home_with_token(server: &HttpFake, home: Home) -> Home {
@@ -43,6 +45,13 @@ fn look_again(bridge: &Daemon) -> Value {
         .clone()
 }
 
+/// All that was entered or given by a sign-in; the key of what was decided is beside it.
+fn entered(session: &Session) -> Vec<String> {
+    let mut accounts = session.accounts(SERVICE);
+    accounts.retain(|account| account != TRUST);
+    accounts
+}
+
 #[test]
 fn accounts_lie_in_the_keyring_as_documented_survive_a_restart_and_go_with_their_connector() {
     let session = Session::start();
@@ -56,12 +65,12 @@ fn accounts_lie_in_the_keyring_as_documented_survive_a_restart_and_go_with_their
 
     let bridge = Daemon::start_in(home, session.setup());
     bridge.wait_for_status("tracker", "needs_secret");
-    assert_eq!(session.accounts(SERVICE), [""; 0]);
+    assert_eq!(entered(&session), [""; 0]);
     set_token(&bridge);
     let body = json!({"id": "program", "name": "API_KEY", "secret": "the-key-of-program"});
     bridge.owner_post("/mcp/servers/secret", &body).ok();
     bridge.wait_for_status("program", "connected");
-    assert_eq!(session.accounts(SERVICE), ["program:secret:API_KEY", "tracker"]);
+    assert_eq!(session.accounts(SERVICE), [TRUST, "program:secret:API_KEY", "tracker"]);
 
     let bridge = bridge.restart();
     bridge.wait_for_status("tracker", "connected");
@@ -75,7 +84,7 @@ fn accounts_lie_in_the_keyring_as_documented_survive_a_restart_and_go_with_their
     for id in ["program", "tracker"] {
         bridge.owner_post("/mcp/servers/remove", &json!({ "id": id })).ok();
     }
-    assert_eq!(session.accounts(SERVICE), [""; 0]);
+    assert_eq!(session.accounts(SERVICE), [TRUST]);
     bridge.terminate();
 }
 
@@ -127,7 +136,8 @@ fn a_locked_keyring_is_told_at_once_loses_nothing_and_is_found_open_again() {
     let answer = bridge.call("mcp__tracker__echo", &json!({}));
     assert!(answer.header("retry-after").is_some());
     answer.refused(503, "keychain_unavailable");
-    bridge.call_text("mcp__plain__echo", &json!({}));
+    let plain = bridge.call("mcp__plain__echo", &json!({}));
+    plain.refused(503, "keychain_unavailable");
     let detail = bridge.owner_get("/mcp/servers/tracker").ok();
     assert_eq!(
         detail["secrets"],
@@ -135,7 +145,7 @@ fn a_locked_keyring_is_told_at_once_loses_nothing_and_is_found_open_again() {
     );
     // Nobody can be asked here; it stays locked, and says so.
     assert_eq!(look_again(&bridge)["state"], "locked");
-    assert_eq!(session.accounts(SERVICE), ["tracker"]);
+    assert_eq!(entered(&session), ["tracker"]);
     let asked = server.seen().requests("POST");
 
     session.unlock();
@@ -159,7 +169,7 @@ fn a_locked_keyring_is_what_is_told_of_a_server_that_wants_a_sign_in_only_for_it
     let bridge = Daemon::start_in(home, session.setup());
     let here = SignIn { bridge, authority };
     here.sign_in("remote");
-    let home = here.bridge.terminate();
+    let bridge = here.bridge;
 
     session.lock();
     let options = [
@@ -167,9 +177,8 @@ fn a_locked_keyring_is_what_is_told_of_a_server_that_wants_a_sign_in_only_for_it
         ("refuse-method", "tools/call"),
         ("refuse-times", "1"),
     ];
-    let server = HttpFake::start(home.path(), "server", &options);
-    home.write_config(&config_text([("remote", server.entry())]));
-    let bridge = Daemon::start_in(home, session.setup());
+    let server = HttpFake::start(bridge.home.path(), "server", &options);
+    bridge.home.write_config(&config_text([("remote", server.entry())]));
     bridge.wait_for_tool("mcp__remote__echo");
     bridge
         .call("mcp__remote__echo", &json!({}))
@@ -192,7 +201,7 @@ fn what_is_removed_while_the_keyring_is_locked_is_gone_once_it_is_open() {
     session.lock();
     bridge.owner_post("/mcp/servers/remove", &json!({"id": "tracker"})).ok();
     let bridge = bridge.restart();
-    assert_eq!(session.accounts(SERVICE), ["tracker"]);
+    assert_eq!(entered(&session), ["tracker"]);
     // Another connector of that name does not get it, however the keyring is.
     let mut entry = server.entry();
     entry["auth"] = json!("token");
@@ -202,7 +211,7 @@ fn what_is_removed_while_the_keyring_is_locked_is_gone_once_it_is_open() {
     session.unlock();
     bridge.wait_for_status("tracker", "needs_secret");
     eventually_equals("the accounts in the keyring", Vec::<String>::new(), SOON, || {
-        session.accounts(SERVICE)
+        entered(&session)
     });
     bridge.terminate();
 }
@@ -229,8 +238,9 @@ fn a_keyring_that_does_not_answer_holds_up_nobody_else() {
         held.join().unwrap().refused(503, "keychain_unavailable");
     });
     let bridge = bridge.restart();
-    // While the keyring is silent.
-    bridge.call_text("mcp__plain__echo", &json!({}));
+    // While the keyring is silent, nobody knows which tools were approved.
+    let plain = bridge.call("mcp__plain__echo", &json!({}));
+    plain.refused(503, "keychain_unavailable");
     bridge.wait_for_status("tracker", "keychain_unavailable");
     assert_eq!(keychain(&bridge)["state"], "slow");
     bridge
@@ -304,13 +314,13 @@ fn tells_of_lost_decisions(bridge: &Daemon) -> bool {
 #[test]
 fn a_deleted_database_is_noticed_by_the_key_in_the_keyring_wherever_secrets_are_kept() {
     let session = Session::start();
-    session.put(SERVICE, ":trust", TRUST_KEY);
+    session.put(SERVICE, TRUST, TRUST_KEY);
     for secrets in ["keychain", "memory"] {
         let bridge = Daemon::start_in(Home::new(), session.setup_with(secrets));
         eventually(secrets, SOON, || tells_of_lost_decisions(&bridge).then_some(()));
         bridge.terminate();
     }
-    assert_eq!(session.accounts(SERVICE), [":trust"]);
+    assert_eq!(session.accounts(SERVICE), [TRUST]);
 
     // Locked, nothing is known; and once it is open, the same is known as before.
     session.lock();
@@ -324,9 +334,9 @@ fn a_deleted_database_is_noticed_by_the_key_in_the_keyring_wherever_secrets_are_
 }
 
 #[test]
-fn a_home_that_nobody_decided_anything_in_has_nothing_to_tell_and_leaves_nothing_in_the_keyring() {
-    let session = Session::start();
-    for secrets in ["keychain", "memory"] {
+fn a_new_home_has_nothing_to_tell_and_leaves_nothing_in_the_keyring_but_the_key_of_what_is_decided() {
+    for (secrets, left) in [("keychain", &[TRUST][..]), ("memory", &[])] {
+        let session = Session::start();
         let home = Home::new();
         let server = HttpFake::start(home.path(), "server", &[]);
         home.write_config(&config_text([("tracker", server.entry())]));
@@ -334,6 +344,6 @@ fn a_home_that_nobody_decided_anything_in_has_nothing_to_tell_and_leaves_nothing
         bridge.wait_for_tool("mcp__tracker__echo");
         assert!(!tells_of_lost_decisions(&bridge));
         bridge.terminate();
+        assert_eq!(session.accounts(SERVICE), left);
     }
-    assert_eq!(session.accounts(SERVICE), [""; 0]);
 }

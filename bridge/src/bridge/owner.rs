@@ -467,7 +467,10 @@ impl Owner {
                 notices: self.notices(),
             },
             connectors,
-            keychain: self.world.keychain.state().borrow().clone(),
+            keychain: self
+                .world
+                .ledger
+                .seen_of_keychain(self.world.keychain.state().borrow().clone()),
             sign_ins: self.world.sign_ins.views(),
             approvals: self.questions(),
             missed,

@@ -74,12 +74,14 @@ impl BridgeHandle {
     pub async fn look_at_keychain(&self) -> KeychainView {
         // What it says is in the view.
         let _ = self.inner.world.keychain.look_again().await;
+        self.inner.world.ledger.look_again().await;
         self.keychain_view().await
     }
 
     async fn keychain_view(&self) -> KeychainView {
         self.settled().await;
-        self.inner.world.keychain.state().borrow().clone()
+        let world = &self.inner.world;
+        world.ledger.seen_of_keychain(world.keychain.state().borrow().clone())
     }
 
     /// What an entry names, and whether that is set; never a value. The keychain is asked only where the entry names

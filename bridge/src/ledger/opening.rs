@@ -63,7 +63,7 @@ async fn open(ledger: Weak<Ledger>, mut writer: OwnedMutexGuard<Writer>) {
         let mut views = there.keychain.state();
         views.mark_unchanged();
         let answer = ask(&there.keychain).await;
-        let tray = tell_of_tray(&there, &answer);
+        let tray = tell_of_tray(&there, &answer).await;
         let choice = choose(Circumstances {
             host: there.host,
             kept_in: there.kept_in,
@@ -124,17 +124,26 @@ async fn ask(keychain: &Keychain) -> Answer {
     }
 }
 
-/// Whether anything says that a tray app used this home.
-fn tell_of_tray(ledger: &Ledger, answer: &Answer) -> bool {
+/// Whether anything says that a tray app used this home. A locked keychain holds a key of somebody's; where rows of this
+/// home lie beside it without a tray app's mark, it is ours.
+async fn tell_of_tray(ledger: &Arc<Ledger>, answer: &Answer) -> bool {
     let says = match &answer.found {
         Ok(Found::Record(record)) => record.tray,
         Ok(Found::Garbled) => true,
         Ok(Found::Nothing) => false,
-        Err(_) => answer.is_locked_there,
+        Err(_) => answer.is_locked_there && !has_unmarked_rows(ledger).await,
     };
     let known = ledger.tray.borrow().unwrap_or(false);
     ledger.tray.send_replace(Some(known || says));
     known || says
+}
+
+async fn has_unmarked_rows(ledger: &Arc<Ledger>) -> bool {
+    let ledger = ledger.clone();
+    let read = tokio::task::spawn_blocking(move || read_stored(&ledger)).await;
+    // What cannot be read says nothing.
+    let stored = read.ok().flatten();
+    stored.is_some_and(|stored| !stored.is_empty() && !stored.has_tray_mark())
 }
 
 async fn in_file(ledger: &Arc<Ledger>) -> Found {
