@@ -196,14 +196,29 @@ Examples:
   neuron-connectd approve launch-1b… launch-9c…
   neuron-connectd approve --all
   neuron-connectd approve tools:mail:5e… --tool send
+  neuron-connectd approve 7c1d… --until-quit
 
 KEY=VALUE is typed by the form, and what is not given is what the form proposes.
 A page is opened by you, never by Neuron Connect; approve it when you are done.")]
     Approve(ApproveArgs),
 
     /// Answer a waiting question with no; a launch is turned off in connectors.json
-    #[command(after_help = "Example:\n  neuron-connectd deny 3f2a…")]
-    Deny(QuestionArg),
+    #[command(after_help = "Example:\n  neuron-connectd deny 3f2a…\n  neuron-connectd deny 7c1d… --block")]
+    Deny(DenyArgs),
+
+    /// Show, make or withdraw rules: what may, and may not, run without asking
+    #[command(after_help = "\
+Examples:
+  neuron-connectd rules
+  neuron-connectd rules allow files read_file list_directory
+  neuron-connectd rules deny mail 'send*'
+  neuron-connectd rules withdraw 3f2a…
+
+A rule that allows is bound to the tools as they are now; one that denies wins.")]
+    Rules {
+        #[command(subcommand)]
+        command: Option<RulesCommand>,
+    },
 
     /// Let an assistant pair itself: it shows six digits, you type them
     #[command(after_help = "\
@@ -344,6 +359,15 @@ pub(crate) struct ApproveArgs {
     /// Just this tool of those that wait, also where something stands out about it; may be given again
     #[arg(long = "tool", value_name = "NAME", requires = "id")]
     pub(crate) tools: Vec<String>,
+    /// To a call: and allow this program this tool until the bridge stops
+    #[arg(long, requires = "id", conflicts_with_all = ["always", "same"])]
+    pub(crate) until_quit: bool,
+    /// To a call: and make a rule for this program, this tool and these arguments
+    #[arg(long, requires = "id", conflicts_with = "same")]
+    pub(crate) always: bool,
+    /// To a call: and allow those that ask for exactly the same now
+    #[arg(long, requires = "id")]
+    pub(crate) same: bool,
     /// Just what the server tells assistants about itself
     #[arg(long, requires = "id")]
     pub(crate) instructions: bool,
@@ -353,9 +377,42 @@ pub(crate) struct ApproveArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct QuestionArg {
+pub(crate) struct DenyArgs {
     /// The question's id, as `approvals` shows it
     pub(crate) id: String,
+    /// To a call: and never let this program use this tool
+    #[arg(long)]
+    pub(crate) block: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RulesCommand {
+    /// Show them
+    List,
+    /// Withdraw one
+    Withdraw(RuleArg),
+    /// Let tools run without asking, whatever the arguments
+    Allow(RuleArgs),
+    /// Never let tools run
+    Deny(RuleArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RuleArg {
+    /// The rule's id, as `rules` shows it
+    pub(crate) id: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RuleArgs {
+    /// The connector's id, as `status` shows it
+    pub(crate) server: String,
+    /// Names of its tools; * is any run of characters, ? exactly one
+    #[arg(required = true)]
+    pub(crate) tools: Vec<String>,
+    /// Only for this program, by its whole path
+    #[arg(long, value_name = "PATH")]
+    pub(crate) program: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -42,6 +42,7 @@ async fn start(home: &Path, args: &ServeArgs) -> Result<BridgeHandle, Failure> {
         shell: Shell::Headless(Headless {
             review: args.review,
             require_token: args.require_token,
+            ask: args.ask,
         }),
         secrets: keep_secrets(args.secrets)?,
     };

@@ -10,6 +10,9 @@ pub(crate) struct ServeArgs {
     /// Let nothing run before you looked at it (\"neuron-connectd approvals\", \"approve\", \"deny\")
     #[arg(long)]
     pub(crate) review: bool,
+    /// Ask you about calls of programs without a token that no rule allows
+    #[arg(long)]
+    pub(crate) ask: bool,
     /// Serve nobody without a token over the port (\"neuron-connectd pair\")
     #[arg(long)]
     pub(crate) require_token: bool,

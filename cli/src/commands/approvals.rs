@@ -7,13 +7,14 @@ use std::{
 
 use serde_json::{Map, Value, json, value::RawValue};
 
+mod call;
 mod change;
 mod launch;
 mod tools;
 
 use super::Context;
 use crate::{
-    args::ApproveArgs,
+    args::{ApproveArgs, DenyArgs},
     arguments::{self, Input},
     client::{Client, encoded},
     exit::Failure,
@@ -49,6 +50,15 @@ pub(super) async fn approve(context: &Context, args: &ApproveArgs) -> Result<(),
         });
         return Ok(());
     }
+    if let Some(word) = beyond(args) {
+        let body = match word {
+            "same" => json!({"answer": "approve", "same": true}),
+            word => json!({"answer": word}),
+        };
+        let answer = client.post(&path, body.to_string()).await?.ok()?;
+        context.show(&answer, || format!("Answered {} with yes.", harmless(id)));
+        return Ok(());
+    }
     let body = match input(&client, &path, &args.values).await? {
         None => json!({"answer": "approve"}).to_string(),
         Some(Input::Typed(content)) => json!({"answer": "approve", "content": content}).to_string(),
@@ -60,6 +70,16 @@ pub(super) async fn approve(context: &Context, args: &ApproveArgs) -> Result<(),
         None => format!("Answered {} with yes.", harmless(id)),
     });
     Ok(())
+}
+
+/// How far a yes to a call goes beyond it.
+fn beyond(args: &ApproveArgs) -> Option<&'static str> {
+    match (args.until_quit, args.always, args.same) {
+        (true, ..) => Some("until_quit"),
+        (_, true, _) => Some("always"),
+        (_, _, true) => Some("same"),
+        (false, false, false) => None,
+    }
 }
 
 /// Begins the id of every launch.
@@ -101,8 +121,10 @@ async fn approve_launches(context: &Context, client: &Client, ids: Vec<String>) 
     Ok(())
 }
 
-pub(super) async fn deny(context: &Context, id: &str) -> Result<(), Failure> {
-    let body = json!({"answer": "deny"}).to_string();
+pub(super) async fn deny(context: &Context, args: &DenyArgs) -> Result<(), Failure> {
+    let id = &args.id;
+    let word = if args.block { "block" } else { "deny" };
+    let body = json!({"answer": word}).to_string();
     let answer = context.client()?.post(&path(id), body).await?.ok()?;
     context.show(&answer, || format!("Answered {} with no.", harmless(id)));
     Ok(())
@@ -162,6 +184,9 @@ fn shown(screen: Screen, question: &Value, now: Duration) -> String {
     if question["kind"] == "launch" {
         return launch::shown(screen, question);
     }
+    if question["kind"] == "rule" {
+        return call::wish(screen, question);
+    }
     if let Some(text) = change::shown(screen, question) {
         return text;
     }
@@ -171,6 +196,9 @@ fn shown(screen: Screen, question: &Value, now: Duration) -> String {
     let word = |value: &Value| harmless(value.as_str().unwrap_or_default());
     let id = question["id"].as_str().unwrap_or_default();
     let expires = Duration::from_millis(question["expires_at"].as_u64().unwrap_or(0));
+    if question["kind"] == "call" && question["question"].is_object() {
+        return call::shown(screen, question, expires.saturating_sub(now));
+    }
     let left = expires.saturating_sub(now).as_secs();
     let mut lines = vec![format!(
         "{}  {} asks, not Neuron Connect ({left} s left)",

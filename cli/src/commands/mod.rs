@@ -7,6 +7,7 @@ mod call;
 mod doctor;
 mod logs;
 mod manage;
+mod rules;
 mod secret;
 mod sign_in;
 mod status;
@@ -77,10 +78,11 @@ async fn ask(context: &Context, command: &ClientCommand) -> Result<(), Failure> 
         ClientCommand::Logs(args) => logs::run(context, args).await,
         ClientCommand::Approvals => approvals::list(context).await,
         ClientCommand::Approve(args) => approvals::approve(context, args).await,
-        ClientCommand::Deny(arg) => approvals::deny(context, &arg.id).await,
         ClientCommand::Pair(args) => trust::pair(context, args).await,
         ClientCommand::Clients(args) => trust::clients(context, args).await,
         ClientCommand::Trust(args) => trust::trust(context, args).await,
+        ClientCommand::Deny(arg) => approvals::deny(context, arg).await,
+        ClientCommand::Rules { command } => rules::run(context, command.as_ref()).await,
         ClientCommand::Activity(args) => activity::run(context, args).await,
         ClientCommand::Doctor => doctor::run(context).await,
     }

@@ -91,6 +91,7 @@ fn screen_of(command: &ClientCommand) -> Option<String> {
         ClientCommand::Approvals | ClientCommand::Approve(_) | ClientCommand::Deny(_) => {
             Some("under Approvals".to_owned())
         }
+        ClientCommand::Rules { .. } => Some("under Rules".to_owned()),
         ClientCommand::Activity(_) => Some("under Activity".to_owned()),
         ClientCommand::Pair(_) | ClientCommand::Clients(_) | ClientCommand::Trust(_) => {
             Some("under Assistants".to_owned())
@@ -127,6 +128,7 @@ fn connector_of(command: &ClientCommand) -> Option<&str> {
         | ClientCommand::Pair(_)
         | ClientCommand::Clients(_)
         | ClientCommand::Trust(_)
+        | ClientCommand::Rules { .. }
         | ClientCommand::Activity(_)
         | ClientCommand::Doctor => None,
     }
