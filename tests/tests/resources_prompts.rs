@@ -7,7 +7,8 @@ use std::{
 };
 
 use neuron_tests::{
-    daemon::Daemon,
+    asking::{answer, wait_for_question},
+    daemon::{Daemon, Setup},
     fake::{Fake, HttpFake},
     home::Home,
     http::{Answer, Connection},
@@ -97,17 +98,39 @@ fn everything_that_is_offered_is_listed_with_what_a_person_needs_to_know() {
 }
 
 #[test]
-fn a_walk_in_neither_lists_nor_reads() {
+fn a_walk_ins_read_and_prompt_are_asked_about_like_its_calls() {
     let (bridge, fake) = standard();
     for path in ["/mcp/resources", "/mcp/prompts", "/mcp/resources?server=fake"] {
-        bridge.get(path).refused(403, "scope_missing");
+        bridge.get(path).ok();
     }
-    let uri = json!({"server": "fake", "uri": "fake://text"});
-    bridge.post("/mcp/resources/read", &uri).refused(403, "scope_missing");
-    let name = json!({"server": "fake", "name": "wait"});
-    bridge.post("/mcp/prompts/get", &name).refused(403, "scope_missing");
+    let home = bridge.terminate();
+    let bridge = Daemon::start_in(home, Setup::default().argument("--ask"));
+    for (path, body, kind) in [
+        (
+            "/mcp/resources/read",
+            json!({"server": "fake", "uri": "fake://text"}),
+            "resource",
+        ),
+        ("/mcp/prompts/get", json!({"server": "fake", "name": "wait"}), "prompt"),
+    ] {
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| bridge.post(path, &body));
+            let question = wait_for_question(&bridge);
+            assert_eq!(question["question"]["call"]["subject"]["subject"], kind, "{question}");
+            answer(&bridge, &question, json!({"answer": "deny"})).ok();
+            asked.join().unwrap().refused(403, "denied");
+        });
+    }
     assert_eq!(fake.seen().messages("resources/read"), [""; 0]);
     assert_eq!(fake.seen().messages("prompts/get"), [""; 0]);
+    let uri = json!({"server": "fake", "uri": "fake://text"});
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| bridge.post("/mcp/resources/read", &uri));
+        let question = wait_for_question(&bridge);
+        answer(&bridge, &question, json!({"answer": "approve"})).ok();
+        asked.join().unwrap().ok();
+    });
+    assert_eq!(fake.seen().messages("resources/read").len(), 1);
 }
 
 #[test]
