@@ -10,26 +10,29 @@ use super::{
     Shell,
     owner::Owner,
     publish::{ListKey, Row, RowLive},
-    rules::candidates,
+    rules::{candidates, draw_id},
 };
 use crate::{
+    builtin,
     caller::ProgramKey,
     clock::unix_ms,
     config::AutoApprove,
     connector::Cause,
     ids::{ConnectorId, ToolName},
-    ledger::{Ledger, RowKind, Standing as LedgerStanding},
+    ledger::{Change, Ledger, Row as LedgerRow, RowKind, Standing as LedgerStanding},
     snapshot::WalkInPolicy,
     tools::pattern,
     trust::{
         decision::{Askers, ConnectorFacts, ConnectorStanding, ToolStanding, View, ViewParts},
         pins::{Stand, Standing},
-        rules::{self, Candidate, ClientId, Declined, Origin, ProgramId, Proposal, Rule, RuleId},
+        rules::{self, Candidate, Choice, ClientId, Declined, Origin, ProgramId, Proposal, Rule, RuleId},
     },
 };
 
 /// The key of the [`RowKind::Setting`] that holds the walk-ins' policy.
 pub(super) const WALK_IN: &str = "walk_in";
+/// The key of the one that says: what the built-in connector may do without asking was decided once.
+const FILES_CHOICE: &str = "files_choice";
 /// Rules of this run; the oldest goes.
 const MOST_RUN_RULES: usize = 1000;
 
@@ -334,6 +337,44 @@ fn standing_of(live: &RowLive) -> ConnectorStanding {
 }
 
 impl Owner {
+    /// At the first start of the tray app the built-in connector's tools that look things up come allowed, by a rule that
+    /// is seen and withdrawn like any other. Withdrawn it stays: that this was done is kept.
+    pub(super) async fn choose_for_files(&mut self) {
+        let ledger = self.world.ledger.clone();
+        match *ledger.standing().borrow() {
+            LedgerStanding::Fresh | LedgerStanding::Verified | LedgerStanding::ForThisRun => {}
+            LedgerStanding::Broken(_) | LedgerStanding::Unknown(_) => return,
+        }
+        let is_done = ledger.row(RowKind::Setting, FILES_CHOICE).is_some();
+        if is_done || !self.has_window || !self.file.is_default() {
+            return;
+        }
+        let published = self.inner.published.load_full();
+        let live = published.rows.iter().filter_map(|row| row.live.as_ref());
+        let mut files = live.filter(|live| builtin::is_files_server(&live.entry.launch));
+        let Some((live, looked)) = files.find_map(|live| Some((live, live.looked.as_deref()?))) else {
+            return;
+        };
+        let Ok(id) = draw_id() else {
+            return;
+        };
+        let rule = rules::choice_rule(&live.entry.id, &Choice::LookUp, &candidates(looked), id, unix_ms());
+        let Some(Ok(rule)) = rule.map(|rule| rule.put()) else {
+            return;
+        };
+        let done = Change::Put(LedgerRow {
+            kind: RowKind::Setting,
+            key: FILES_CHOICE.to_owned(),
+            body: "true".to_owned(),
+        });
+        match ledger.write(vec![rule, done]).await {
+            Ok(()) => self.publish(),
+            Err(error) => {
+                tracing::warn!(%error, "what the built-in connector may do without asking could not be saved")
+            }
+        }
+    }
+
     /// Where there is no window, walk-ins' calls go on unless the person says otherwise: there is nobody to ask. A home that
     /// a tray app uses stays as it is there.
     pub(super) async fn begin_asking(&mut self, shell: Shell) {
@@ -352,6 +393,7 @@ impl Owner {
                 "programs of this user may call tools without asking; rules that deny and tools that are held still hold"
             ),
         }
+        self.has_window = shell == Shell::Tray;
         self.views.by_default(policy);
     }
 }

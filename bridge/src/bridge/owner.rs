@@ -76,6 +76,8 @@ pub(crate) struct Owner {
     pub(super) list_key: Option<ListKey>,
     pub(super) pins: PinBoard,
     pub(super) views: ViewDesk,
+    /// The person decides in a window.
+    pub(super) has_window: bool,
     /// Connectors that are being stopped and may come back, by id.
     pub(super) leaving: HashMap<String, Earlier>,
     /// The connector whose sign-in does not go on with what takes its place.
@@ -181,6 +183,10 @@ impl Owner {
                 Ok(()) = standing.changed() => {
                     self.trust_changed().await;
                     self.refresh().await;
+                    if self.has_window {
+                        self.publish_settled().await;
+                        self.choose_for_files().await;
+                    }
                 }
                 Ok(()) = sign_ins.changed() => self.publish(),
                 over = sign_in::over(&world) => {

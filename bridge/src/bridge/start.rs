@@ -212,6 +212,7 @@ impl BridgeHandle {
             list_key: None,
             pins: PinBoard::new(pinned),
             views: ViewDesk::new(),
+            has_window: false,
             leaving: HashMap::new(),
             forgets: None,
             reviews: ReviewList::default(),
@@ -225,6 +226,7 @@ impl BridgeHandle {
         owner.pins.join(owner.adoption());
         owner.apply(first).await;
         owner.publish_settled().await;
+        owner.choose_for_files().await;
         let handle = Self { inner };
         let kin = http::Kin::new(owner.world.spawner.clone());
         owner.http.spawn(http::serve(
