@@ -168,12 +168,12 @@ impl BridgeHandle {
         self.inner.approvals.open_call(id).map_err(|why| refusal(id, why))
     }
 
-    /// A question that ended with what the person meant.
+    /// A question that ended otherwise: by the rule itself, or because its caller went away.
     fn ended(&self, id: &str) -> Option<ApprovalView> {
         let view = self.inner.approvals.find(id, None)?;
         match view.state {
-            ApprovalState::Approved | ApprovalState::Denied => Some(view),
-            ApprovalState::Waiting | ApprovalState::Expired => None,
+            ApprovalState::Approved | ApprovalState::Denied | ApprovalState::Expired => Some(view),
+            ApprovalState::Waiting => None,
         }
     }
 

@@ -78,9 +78,9 @@ impl Permit<'_> {
     /// # Errors
     /// As the refusal says; `denied`, `approval_timeout`, `rate_limited` where the person was to be asked.
     pub async fn leave(&self) -> Result<Leave, ApiError> {
-        let mut views = self.inner.views.subscribe();
+        // Before it is read, so that no change falls between.
+        let views = self.inner.views.subscribe();
         let published = self.current().await?;
-        views.mark_unchanged();
         let fingerprint = self.fingerprint(&published.view);
         let by = match self.decided(&published.view).await {
             Decision::Refuse(refusal) => return Err(self.refused(refusal)),

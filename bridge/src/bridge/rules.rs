@@ -96,6 +96,11 @@ impl BridgeHandle {
     /// As [`BridgeHandle::add_rule`]; `not_found`.
     pub async fn save_rule(&self, edited: Rule) -> Result<Rule, ApiError> {
         let before = self.rule(edited.id)?;
+        if before.origin == Origin::File && !self.snapshot().trust.review {
+            return Err(ApiError::bad_request(
+                "This rule is what connectors.json says: change \"autoApprove\" there, or withdraw the rule.",
+            ));
+        }
         let made = Made {
             id: before.id,
             origin: before.origin,
