@@ -57,7 +57,7 @@ fn a_call_a_failed_one_and_a_change_are_there_with_who_did_it_and_how_it_ended()
     );
     assert_eq!(
         (&call["who"]["kind"], &call["allowed_by"]["by"]),
-        (&json!("walk_in"), &json!("nobody"))
+        (&json!("walk_in"), &json!("policy"))
     );
     assert!(call["duration_ms"].is_u64() && call["at"].is_u64(), "{call}");
 

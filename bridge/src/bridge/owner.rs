@@ -484,7 +484,6 @@ impl Owner {
                 launches: self.launch_reviews(),
                 tools: publish::tools_reviews(&rows),
                 proposals: self.proposals(),
-                ..Reviews::default()
             },
             trust: TrustView {
                 standing: self.trust_standing(),
@@ -494,7 +493,6 @@ impl Owner {
                 api_mode: self.inner.callers.api_mode(),
                 pairing: self.inner.callers.pairing().view(Instant::now()),
                 muted,
-                ..before.snapshot.trust.clone()
             },
         });
         let doors: HashMap<ConnectorId, Door> = self

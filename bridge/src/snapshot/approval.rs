@@ -119,6 +119,7 @@ pub struct ArgumentView {
 #[derive(Debug, Clone, PartialEq, Serialize, TS)]
 #[serde(tag = "change", rename_all = "snake_case")]
 #[ts(export_to = "bridge.ts")]
+#[expect(clippy::large_enum_variant, reason = "questions hold it in a box, and there are few")]
 pub enum ChangeQuestion {
     /// A new connector; a yes lets it run as shown.
     Add {
