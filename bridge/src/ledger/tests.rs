@@ -302,6 +302,8 @@ async fn a_locked_keychain_leaves_everything_unknown_until_it_is_unlocked() {
     case.desk.answers(Some(KeychainFault::Locked));
     let bridge = case.tray().await;
     assert_eq!(bridge.standing(), Standing::Unknown(KeychainState::Locked));
+    // It tells that it holds a key; that does not make it open.
+    assert_eq!(bridge.keychain.state().borrow().state, KeychainState::Locked);
     assert!(bridge.has_nothing());
     let refused = bridge.ledger.write(vec![rule("n", "1")]).await.unwrap_err();
     assert_eq!(refused, LedgerFault::Keychain(KeychainFault::Locked));

@@ -271,8 +271,12 @@ impl Vault for Leased<'_> {
         self.vault()?.get(account)
     }
 
+    /// A keychain tells what it holds also while it is locked, so this alone is no sign that it is open.
     fn holds(&mut self, account: &str) -> Result<bool, KeychainFault> {
-        self.vault()?.holds(account)
+        let asked_before = self.lease.asked();
+        let holds = self.vault()?.holds(account)?;
+        self.lease.asked.store(asked_before, Ordering::Relaxed);
+        Ok(holds)
     }
 
     fn set(&mut self, account: &str, value: &SecretString) -> Result<(), KeychainFault> {
