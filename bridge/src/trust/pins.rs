@@ -84,8 +84,8 @@ impl Pins {
         pins
     }
 
-    /// Of a list that is part of this program.
-    pub fn of_our_own(server: &ConnectorId, tools: &[Arc<Tool>]) -> Self {
+    /// Of a list, and of words about it, that are part of this program.
+    pub fn of_our_own(server: &ConnectorId, tools: &[Arc<Tool>], instructions: Option<Arc<str>>) -> Self {
         let approving = Approving {
             server,
             now: 0,
@@ -94,7 +94,8 @@ impl Pins {
         let puts = tools
             .iter()
             .filter_map(|tool| approving.put(tool, ApprovedBy::Baseline));
-        Self::default().after(server, &puts.collect::<Vec<_>>())
+        let tools = Self::default().after(server, &puts.collect::<Vec<_>>());
+        Self { instructions, ..tools }
     }
 }
 

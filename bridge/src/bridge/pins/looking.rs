@@ -107,7 +107,7 @@ impl Looking {
     pub async fn run(mut self) -> Seen {
         let (pins, adoption) = match self.against {
             Against::Unreadable => return self.seen(None, Vec::new(), None),
-            Against::OurOwn => (our_own(&self.id), Adoption::Nothing),
+            Against::OurOwn => (our_own(&self.id, self.key.instructions.clone()), Adoption::Nothing),
             Against::Rows(adoption) => (self.key.pins.clone(), adoption),
         };
         let standings = self.standings(pins, adoption).await;
@@ -179,11 +179,11 @@ impl Looking {
     }
 }
 
-/// What our own files server lists is part of this program.
-fn our_own(id: &ConnectorId) -> Arc<Pins> {
+/// What our own files server lists is part of this program, and so is what it says about itself.
+fn our_own(id: &ConnectorId, instructions: Option<Arc<str>>) -> Arc<Pins> {
     // A test reads it.
     let items: Vec<Value> = serde_json::from_str(builtin::files_tools()).unwrap_or_default();
     let tools = parse_tools(items, Arguments::InBody).tools;
     let tools: Vec<_> = tools.into_iter().map(Arc::new).collect();
-    Arc::new(Pins::of_our_own(id, &tools))
+    Arc::new(Pins::of_our_own(id, &tools, instructions))
 }
