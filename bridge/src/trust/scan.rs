@@ -218,7 +218,7 @@ fn excerpt_of<'t>(text: &'t str, hit: &Hit) -> &'t str {
     excerpt(text, fold::origin(text, hit.start)..fold::origin(text, hit.end))
 }
 
-/// The words meant, with some of what stands around them.
+/// The words meant, with some of what stands around them: whole words, where they are no longer than that.
 fn excerpt(text: &str, range: Range<usize>) -> &str {
     let mut start = range.start.saturating_sub(EXCERPT_AROUND);
     while !text.is_char_boundary(start) {
@@ -227,6 +227,17 @@ fn excerpt(text: &str, range: Range<usize>) -> &str {
     let mut end = (range.end + EXCERPT_AROUND).min(text.len());
     while !text.is_char_boundary(end) {
         end += 1;
+    }
+    let (before, after) = (&text[start..range.start], &text[range.end..end]);
+    if start > 0
+        && let Some(gap) = before.find(char::is_whitespace)
+    {
+        start += gap;
+    }
+    if end < text.len()
+        && let Some(gap) = after.rfind(char::is_whitespace)
+    {
+        end = range.end + gap;
     }
     text[start..end].trim()
 }
