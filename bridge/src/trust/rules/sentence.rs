@@ -18,7 +18,7 @@ impl Rule {
         };
         let (may, whatever) = match self.effect {
             Effect::Allow => ("may", ", whatever the arguments"),
-            Effect::Deny => ("may not", ""),
+            Effect::Deny => ("may never", ""),
         };
         let what = match self.kind {
             Kind::Tools => format!("use {} of {connector}", self.subjects("tool")),

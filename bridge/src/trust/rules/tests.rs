@@ -563,7 +563,7 @@ fn a_rule_can_be_said_in_a_sentence() {
                 patterns: vec!["*".into()],
                 ..rule.clone()
             },
-            "Any program on this computer may not use any tool of Files.",
+            "Any program on this computer may never use any tool of Files.",
         ),
         (
             Rule {
@@ -572,7 +572,7 @@ fn a_rule_can_be_said_in_a_sentence() {
                 arguments: url,
                 ..rule.clone()
             },
-            "Any program on this computer may not use read of Files, if \"url\" is an address below https://a.example/v1.",
+            "Any program on this computer may never use read of Files, if \"url\" is an address below https://a.example/v1.",
         ),
         (
             Rule {
