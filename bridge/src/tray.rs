@@ -331,7 +331,7 @@ fn words(status: Status) -> &'static str {
         Status::Retrying => "Trying again",
         Status::NeedsSignIn => "Sign-in needed",
         Status::NeedsSecret => "Key needed",
-        Status::NeedsReview => "Needs your look",
+        Status::NeedsReview => "Needs your review",
         Status::Paused => "Paused",
         Status::KeychainUnavailable => "Keychain locked or missing",
         Status::Error => "Not working",

@@ -112,7 +112,7 @@ test("what looks dangerous stands first, says why in words, and is never approve
   expect(spoken()).toContain("It tells the assistant to read a private key and pass it on.");
   expect(spoken()).toContain("U+200B ×3");
   expect(query("[data-guided=tool-review] .primary").textContent).toBe("Keep blocked");
-  button("Approve the 4 harmless ones…").click();
+  button("Approve the 4 without a warning…").click();
   await settle();
   expect(query("dialog").textContent).not.toContain("query");
   query<HTMLButtonElement>("dialog .danger").click();
@@ -174,7 +174,7 @@ test("what the file wants allowed is a proposal, and declining it comes first", 
   button("Allow without asking").click();
   await settle();
   expect(calls).toEqual(["answer_proposal p1 approve"]);
-  expect(spoken()).toContain("Nothing waits for your look.");
+  expect(spoken()).toContain("Nothing waits for your review.");
 });
 
 test("words of others are text in every review", async () => {
@@ -220,7 +220,7 @@ test("a connector that waits or is paused says so on its page and in its row, wi
     connector("b", { status: "paused", action: "resume", paused: { by: script } }),
   ]);
   await open(made);
-  expect(query("[aria-label='Look at it: a']").getAttribute("href")).toBe("#/review/a");
+  expect(query("[aria-label='Review: a']").getAttribute("href")).toBe("#/review/a");
   await go("#/connectors/a");
   expect(spoken()).toContain("Nothing has been started.");
   expect(query<HTMLAnchorElement>("main a.primary").getAttribute("href")).toBe("#/review/a");

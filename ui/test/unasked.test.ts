@@ -88,7 +88,7 @@ test("each tool says how it stands, what was found in it, and which rule is abou
   expect(spoken()).toContain("It tells the assistant to read a private key");
   expect(spoken()).toContain("Cursor may never use li*.Claude may use list.");
   expect(spoken()).not.toContain("Another one.");
-  expect(query("section.tool a[href='#/review/a']").textContent).toBe("Look at it");
+  expect(query("section.tool a[href='#/review/a']").textContent).toBe("Review");
   await go("#/connectors");
 });
 

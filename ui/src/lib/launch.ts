@@ -5,8 +5,8 @@ import * as m from "./messages";
 import { plain } from "./plain";
 import { whoWords } from "./who";
 
-/** `key` is the same for the same thing of two launches. */
-export type Row = { key: string; label: string; text: string; notes: string[] };
+/** `key` is the same for the same thing of two launches. `isSaid` where the text is in our own words. */
+export type Row = { key: string; label: string; text: string; notes: string[]; isSaid: boolean };
 
 export type ComparedRow = Row & {
   /** What was approved before where that was another; null where there was nothing. */
@@ -19,7 +19,10 @@ export function launchRows(shown: LaunchShown): Row[] {
     case "run":
       return [
         row("runs", m.effect_runs(), commandLine(shown.command_line)),
-        row("program", m.launch_program(), shown.program ?? m.launch_no_program()),
+        {
+          ...row("program", m.launch_program(), shown.program ?? m.launch_no_program()),
+          isSaid: shown.program === null,
+        },
         ...(shown.cwd === null ? [] : [row("folder", m.effect_folder(), shown.cwd)]),
         ...(shown.env_file === null ? [] : [row("env_file", m.launch_env_file(), shown.env_file)]),
         ...shown.env.map((given) => givenRow("env", given)),
@@ -28,7 +31,7 @@ export function launchRows(shown: LaunchShown): Row[] {
       return [
         row("contacts", m.effect_contacts(), shown.url),
         row("host", m.launch_host(), shown.host),
-        row("sign_in", m.launch_sign_in(), authWords(shown.auth)),
+        { ...row("sign_in", m.launch_sign_in(), authWords(shown.auth)), isSaid: true },
         ...shown.sign_in.map((setting) => row(`setting ${nameOf(setting)}`, m.launch_sign_in_setting(), setting)),
         ...shown.headers.map((given) => givenRow("header", given)),
       ];
@@ -114,7 +117,7 @@ export function originWords(origin: EntryOrigin): string {
 }
 
 function row(key: string, label: string, text: string): Row {
-  return { key, label, text, notes: [] };
+  return { key, label, text, notes: [], isSaid: false };
 }
 
 function givenRow(kind: "env" | "header", { name, template, from_environment, secrets }: Given): Row {
@@ -125,7 +128,7 @@ function givenRow(kind: "env" | "header", { name, template, from_environment, se
     ),
   ];
   const label = kind === "env" ? m.launch_receives() : m.effect_headers();
-  return { key: `${kind} ${name}`, label, text: `${name} = ${template}`, notes };
+  return { key: `${kind} ${name}`, label, text: `${name} = ${template}`, notes, isSaid: false };
 }
 
 function authWords(auth: string | null): string {

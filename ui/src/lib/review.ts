@@ -35,6 +35,19 @@ export function countsOf({ tools }: ToolsReview): string {
   ].join(" · ");
 }
 
+/** Whether it is neither offered nor run before the person has looked at it. */
+export function isHidden(state: ToolState): boolean {
+  switch (state) {
+    case "approved":
+    case "reworded":
+      return false;
+    case "pending":
+    case "held":
+    case "changed":
+      return true;
+  }
+}
+
 export function toolStateWords(state: ToolState): string {
   switch (state) {
     case "approved":
