@@ -6,6 +6,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 from waiting import until
@@ -174,6 +176,19 @@ class Desktop:
         accounts = [line.split(" = ", 1)[1] for line in lines if line.startswith("attribute.username = ")]
         return dict(zip(accounts, values, strict=True))
 
+    def api(self):
+        """Where the app that runs can be asked, as it says itself."""
+        port = json.loads((self.neuron_home / "connect/api.json").read_text())["port"]
+        return f"http://127.0.0.1:{port}"
+
+    def offered(self):
+        """Names of the tools that assistants are given at this moment; none while no app can be asked."""
+        try:
+            with urllib.request.urlopen(f"{self.api()}/mcp/tools", timeout=20) as answer:
+                return {tool["name"] for tool in json.load(answer)["tools"]}
+        except (FileNotFoundError, ConnectionError, urllib.error.URLError):
+            return set()
+
     def browser(self):
         """Puts a browser on this desktop that only writes down what it was asked to open."""
         return Browser(self)
@@ -302,7 +317,7 @@ def descendants(root):
             continue
         name, rest = text[text.index("(") + 1:].rsplit(")", 1)
         state, parent = rest.split()[:2]
-        if state != "Z":
+        if state != "Z" or has_threads(stat.parent):
             pid = int(stat.parent.name)
             parents[pid], names[pid] = int(parent), name
     found, frontier = {}, [root]
@@ -312,3 +327,11 @@ def descendants(root):
         found |= {pid: names[pid] for pid in below}
         frontier += below
     return found
+
+
+def has_threads(process):
+    """Whether threads live on that hold its files and its places on the bus, though the first one has ended."""
+    try:
+        return len(os.listdir(process / "task")) > 1
+    except OSError:
+        return False

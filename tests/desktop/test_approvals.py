@@ -1,6 +1,5 @@
 """Questions of upstreams on the built app: a card, an answer by clicking, and a page that opens by a click alone."""
 
-import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -22,6 +21,9 @@ class Questions(unittest.TestCase):
         self.desktop.unlock_keyring()
         with Webview(self.desktop) as window:
             window.allow_launches()
+            until("its tools are offered", lambda: "mcp__pg__form" in self.desktop.offered())
+            # What is about here is what the connector asks, not who may call it.
+            window.decide("choose", server="pg", choice="these", tools=["form", "page"])
 
     def ask(self, what):
         window = self.enterContext(Webview(self.desktop))
@@ -32,23 +34,15 @@ class Questions(unittest.TestCase):
 
     def call_form(self):
         """An assistant calls the tool, as soon as it is known."""
-        daemon = PROGRAMS / "neuron-connectd"
-        listed = lambda: subprocess.run([daemon, "tools"], env=self.desktop.env, capture_output=True, text=True).stdout
-        until("the tool is known", lambda: "mcp__pg__form" in listed())
-        self.desktop.helper([daemon, "call", "mcp__pg__form"])
-
-    def awake(self, window, name):
-        """The button once it may be pressed."""
-        button = window.button(name)
-        until(f"“{name}” is awake", lambda: button.attribute("aria-disabled") == "false")
-        return button
+        until("the tool is known", lambda: "mcp__pg__form" in self.desktop.offered())
+        self.desktop.helper([PROGRAMS / "neuron-connectd", "call", "mcp__pg__form"])
 
     def test_a_form_is_filled_and_sent_by_clicking(self):
         window = self.ask("form")
         window.sees("Which <b>table</b> do you mean?")
         self.assertEqual(window.field("Table").value(), "users")
         window.field("At most").type("7")
-        self.awake(window, "Send").click()
+        window.awake("Send").click()
         window.sees('you said {"action": "accept"')
         window.sees('"limit": 7')
         window.sees('"table": "users"')
@@ -56,7 +50,7 @@ class Questions(unittest.TestCase):
 
     def test_no_is_an_answer_too(self):
         window = self.ask("form")
-        self.awake(window, "Decline").click()
+        window.awake("Decline").click()
         window.sees('you said {"action": "decline"')
 
     def test_a_page_opens_by_a_click_alone(self):
@@ -64,9 +58,9 @@ class Questions(unittest.TestCase):
         window.sees("https://xn--pple-43d.example/confirm?session=1")
         window.sees("letters that can look like others")
         self.assertEqual(self.browser.opened(), [])
-        self.awake(window, "Open this page").click()
+        window.awake("Open this page").click()
         self.assertEqual(self.browser.page(), "https://xn--pple-43d.example/confirm?session=1")
-        self.awake(window, "Done").click()
+        window.awake("Done").click()
         window.sees('you said {"action": "accept"')
 
     def test_the_page_cannot_name_an_address_itself(self):
@@ -111,7 +105,7 @@ class Questions(unittest.TestCase):
         window.sees("Postgres asks you something")
         tray.line("Pending approvals").click()
         window.sees("Nothing happens before you answer.")
-        self.awake(window, "Decline").click()
+        window.awake("Decline").click()
         window.sees("Nothing waits for you.")
 
 

@@ -49,9 +49,12 @@ class Keys(unittest.TestCase):
             window.sees("Connected")
         self.desktop.lock_keyring()
         with Webview(self.desktop) as window:
-            window.go_to("#/connectors/team")
-            window.button("Connect now").click()
+            window.go_to("#/connectors")
             window.sees("Your keychain is locked")
+            # What was allowed is known by the keychain alone: nothing runs, and nothing is asked anew.
+            window.sees("until then only the built-in Files connector works")
+            window.sees("Keychain locked or missing")
+            self.assertIsNone(window.shown("//*[@aria-label='Review: Team']"))
             window.button("Keep secrets until I quit…")
 
     def test_without_a_keychain_it_is_explained_and_keys_are_kept_until_quitting_only_by_choice(self):
@@ -77,6 +80,9 @@ class Keys(unittest.TestCase):
         self.desktop.unlock_keyring()
         # It may find the keyring by itself before the click.
         window.run("[...document.querySelectorAll('button')].find((b) => b.innerText.trim() === 'Try again')?.click()")
+        # Nothing was allowed here before.
+        window.sees("Needs your review")
+        window.allow_launches()
         window.sees("Key needed")
 
 

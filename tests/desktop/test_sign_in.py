@@ -87,6 +87,7 @@ class SignIn(unittest.TestCase):
         self.authority()
         with Webview(self.desktop) as window:
             self.links_reach_it()
+            window.allow_launches()
             self.begin(window)
             back = follow(self.browser.page())
         tray = self.enterContext(TrayHost(self.desktop.bus_address))

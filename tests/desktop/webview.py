@@ -84,6 +84,10 @@ class Webview:
         self.run("window.before = true; location.reload()")
         until("the page is new", lambda: not self.run("return window.before ?? false"))
 
+    def decide(self, command, **given):
+        """Has the window send this to the app, and waits for its yes."""
+        self.run("return window.__TAURI_INTERNALS__.invoke(arguments[0], arguments[1]).then(() => null)", command, given)
+
     def find(self, xpath):
         """Waits for the first element of this XPath that is shown."""
         return until(f"an element {xpath}", lambda: self.shown(xpath), report=self.text)
@@ -101,6 +105,12 @@ class Webview:
             f"//*[self::button or self::a or @role='button' or @role='tab' or @role='switch']"
             f"[normalize-space(.)={name} or @aria-label={name}]"
         )
+
+    def awake(self, name):
+        """Waits for the button until it may be pressed: those that decide sleep until they could be read."""
+        button = self.button(name)
+        until(f"“{name}” is awake", lambda: button.attribute("aria-disabled") == "false")
+        return button
 
     def field(self, label):
         """Waits for the field whose label starts so."""
@@ -139,9 +149,17 @@ class Webview:
                 return
         raise AssertionError(f"Tab does not reach “{name}”; it passes {passed}")
 
+    def side(self, title):
+        """What the first comparison shows on this side."""
+        return self.find(f"//p[normalize-space(.)={_quoted(title)}]/following-sibling::pre").text()
+
     def sees(self, text):
         """Waits until the page shows this text."""
         until(f"the text “{text}”", lambda: text in self.text(), report=self.text)
+
+    def gone(self, text):
+        """Waits until the page shows this text no more."""
+        until(f"“{text}” is gone", lambda: text not in self.text(), report=self.text)
 
     def text(self):
         """All text of the page."""
@@ -196,6 +214,18 @@ class Element:
         """Replaces what the field holds."""
         self._post("/clear", {})
         self._post("/value", {"text": text})
+
+    def choose(self, option):
+        """Picks the option of this text in a list to choose from."""
+        self._webview.run(
+            """
+            const [list, words] = arguments;
+            list.value = [...list.options].find((one) => one.text.trim() === words).value;
+            list.dispatchEvent(new Event("change", { bubbles: true }));
+            """,
+            {_ELEMENT: self._reference},
+            option,
+        )
 
     def text(self):
         return self._webview._command("GET", f"/element/{self._reference}/text")
