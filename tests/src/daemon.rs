@@ -328,7 +328,7 @@ pub fn serve_command(home: &Home, setup: &Setup) -> Command {
     command
 }
 
-fn environment(command: &mut Command, home: &Home, setup: &Setup) {
+pub(crate) fn environment(command: &mut Command, home: &Home, setup: &Setup) {
     let path = setup
         .path
         .clone()

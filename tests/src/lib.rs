@@ -16,5 +16,7 @@ pub mod process;
 pub mod program;
 pub mod save;
 pub mod signing_in;
+#[cfg(target_os = "linux")]
+pub mod tray;
 pub mod upstream;
 pub mod wait;

@@ -18,6 +18,14 @@ pub fn fake_upstream() -> PathBuf {
     built("fake-upstream")
 }
 
+/// The bridge as the tray app starts it, with a stand-in for the window.
+///
+/// # Panics
+/// When it is not built.
+pub fn beside_tray() -> PathBuf {
+    built("beside-tray")
+}
+
 /// The authorization server that behaves as told.
 ///
 /// # Panics
