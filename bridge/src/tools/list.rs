@@ -67,7 +67,7 @@ pub enum Format {
     /// `{"tools":[{"name","description","input_schema"}]}`
     #[default]
     Anthropic,
-    /// `{"tools":[<tool as received, under its exposed name, with a listed inputSchema>]}`
+    /// `{"tools":[<tool as received, under its exposed name, with a listed inputSchema, without `_meta` and `icons`>]}`
     Mcp,
 }
 
@@ -219,8 +219,8 @@ impl Serialize for AnthropicTool<'_> {
     }
 }
 
-/// One tool as the protocol writes it: as received, except that its name is the exposed one and that members which
-/// would make a strict client refuse the whole list are left out.
+/// One tool as the protocol writes it: as received, except that its name is the exposed one and that members are left out
+/// which would make a strict client refuse the whole list, or which no approval covers (`_meta`, `icons`).
 pub struct McpTool<'a>(pub &'a ListedTool);
 
 impl Serialize for McpTool<'_> {
@@ -234,8 +234,8 @@ impl Serialize for McpTool<'_> {
                 "name" | "inputSchema" => {}
                 "outputSchema" if schema::usable_output(&tool.raw).is_none() => {}
                 "title" | "description" if !value.is_string() => {}
-                "_meta" | "execution" if !value.is_object() => {}
-                "icons" if !value.is_array() => {}
+                "_meta" | "icons" => {}
+                "execution" if !value.is_object() => {}
                 "annotations" => {
                     if let Value::Object(members) = value {
                         map.serialize_entry(key, &well_typed_annotations(members))?;
