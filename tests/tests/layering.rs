@@ -71,3 +71,30 @@ fn every_deadline_and_bound_that_the_architecture_names_is_there() {
     }
     assert!(count > 20, "the tables were not found: {count} rows");
 }
+
+#[test]
+fn every_test_that_the_security_document_names_is_there() {
+    let text = std::fs::read_to_string(workspace().join("SECURITY.md")).unwrap();
+    let rows = text.lines().filter_map(|line| line.strip_prefix("- `"));
+    let mut count = 0;
+    for row in rows {
+        let named = row
+            .strip_suffix('`')
+            .and_then(|row| row.split_once("` `"))
+            .unwrap_or_else(|| panic!("\"{row}\" names no file and test"));
+        let (file, name) = named;
+        let source = std::fs::read_to_string(workspace().join(file));
+        let source = source.unwrap_or_else(|error| panic!("{file}: {error}"));
+        let there = [format!("fn {name}("), format!("def {name}(")]
+            .iter()
+            .any(|item| source.contains(item.as_str()));
+        assert!(there, "{file} has no test {name}");
+        count += 1;
+    }
+    assert!(count > 50, "the tests were not found: {count}");
+    let sections = text.split("\n### ").skip(1);
+    for section in sections {
+        let title = section.lines().next().unwrap_or_default();
+        assert!(section.contains("\n- `"), "nothing shows \"{title}\"");
+    }
+}

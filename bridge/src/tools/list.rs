@@ -67,7 +67,7 @@ pub enum Format {
     /// `{"tools":[{"name","description","input_schema"}]}`
     #[default]
     Anthropic,
-    /// `{"tools":[<tool as received, under its exposed name, with a listed inputSchema, without `_meta` and `icons`>]}`
+    /// `{"tools":[<tool as received, under its exposed name, with a listed inputSchema>]}`, without `_meta` and `icons`
     Mcp,
 }
 
@@ -469,6 +469,29 @@ mod tests {
         let body = body(&list, &ListQuery::default());
         for (name, tool) in names(&body).into_iter().zip(&list.tools) {
             assert!(matches!(list.find(name), Some(Found::Listed(found)) if Arc::ptr_eq(&found.tool, &tool.tool)));
+        }
+    }
+
+    #[test]
+    fn what_no_approval_covers_is_not_passed_on() {
+        let raw = json!({
+            "name": "x", "description": "d", "inputSchema": {"type": "object"}, "_meta": {"say": "unseen"},
+            "icons": [{"src": "https://x.example/i.png"}], "annotations": {"readOnlyHint": true}, "x-kept": 1,
+        });
+        let list = ToolList::build(offers("s", vec![raw]));
+        for format in [Format::Anthropic, Format::Mcp] {
+            let query = ListQuery {
+                format,
+                ..ListQuery::default()
+            };
+            let body: Value = serde_json::from_slice(&list.render(&query).body).unwrap();
+            let tool = body["tools"][0].as_object().unwrap();
+            assert!(!tool.contains_key("_meta") && !tool.contains_key("icons"), "{body}");
+            let whole = format == Format::Mcp;
+            assert_eq!(
+                (tool.contains_key("x-kept"), tool.contains_key("annotations")),
+                (whole, whole)
+            );
         }
     }
 }
