@@ -3,7 +3,7 @@
 use std::{fs, process::Command};
 
 use neuron_tests::{home::Home, program};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::world::{Effects, READ, World, rule};
 

@@ -12,7 +12,7 @@ use neuron_tests::{
 };
 use serde_json::{Value, json};
 
-use crate::world::{KEY, READ, TOKEN, World, rule, text};
+use crate::world::{KEY, READ, TOKEN, World, rule};
 
 /// What a walk-in would send to each route to get something out of it.
 fn body_for(path: &str, world: &World) -> Value {
