@@ -186,6 +186,11 @@ fn no_edit_of_the_file_starts_sends_shows_or_allows_anything_while_the_app_runs(
         change(&world, &mut servers);
         world.write(&servers);
         waits(&world, &before, what, asks);
+        assert_eq!(
+            world.bridge.home.config(),
+            text(&servers),
+            "{what}: nobody changes what was written"
+        );
         world.write(&world.servers);
         world.is_well();
     }
