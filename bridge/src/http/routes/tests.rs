@@ -97,7 +97,6 @@ async fn the_mcp_format_has_what_an_mcp_client_expects() {
             "inputSchema": {"type": "object", "properties": {}},
             "outputSchema": {"type": "object"},
             "annotations": {"readOnlyHint": true},
-            "_meta": {"x": 1},
         }]})
     );
     server.stop().await;
