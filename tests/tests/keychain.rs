@@ -103,9 +103,9 @@ fn a_keyring_that_comes_after_the_start_is_found_without_a_restart() {
     let row = bridge.wait_for_status("tracker", "keychain_unavailable");
     assert_eq!(row["action"], "unlock_keychain");
     assert_eq!(keychain(&bridge)["state"], "absent");
-    // Its tools are still listed, everything else works, and nothing is kept anywhere in place of the keyring.
-    bridge.wait_for_tool("mcp__tracker__echo");
-    bridge.call_text("mcp__plain__echo", &json!({}));
+    // The key of what was decided is missing too; nothing is kept anywhere in place of the keyring.
+    let plain = bridge.call("mcp__plain__echo", &json!({}));
+    plain.refused(503, "keychain_unavailable");
     let body = json!({"id": "tracker", "secret": "another-token-that-is-not-kept"});
     bridge
         .owner_post("/mcp/servers/secret", &body)
@@ -179,6 +179,16 @@ fn a_locked_keyring_is_what_is_told_of_a_server_that_wants_a_sign_in_only_for_it
     ];
     let server = HttpFake::start(bridge.home.path(), "server", &options);
     bridge.home.write_config(&config_text([("remote", server.entry())]));
+    // It is another server, with another tool of that name.
+    let id = eventually("a changed tool", SOON, || {
+        let waiting = bridge.owner_get("/mcp/approvals").ok();
+        let mut waiting = waiting["approvals"].as_array()?.iter();
+        let tools = waiting.find(|one| one["kind"] == "tools" && one["server"] == "remote")?;
+        tools["id"].as_str().map(str::to_owned)
+    });
+    bridge
+        .owner_post(&format!("/mcp/approvals/{id}"), &json!({"answer": "approve"}))
+        .ok();
     bridge.wait_for_tool("mcp__remote__echo");
     bridge
         .call("mcp__remote__echo", &json!({}))

@@ -492,7 +492,8 @@ fn a_home_that_a_tray_app_used_has_review_without_being_told_and_nothing_runs_wh
         .refused(503, "keychain_unavailable");
     // Nobody is asked what cannot be kept.
     assert!(waiting(&bridge).is_empty());
-    bridge.call_text("mcp__files__list_directory", &json!({"path": "."}));
+    let list = json!({"name": "mcp__files__list_directory", "input": {"path": "."}});
+    bridge.owner_post("/mcp/call", &list).ok();
     // Until it ends, by the owner's choice, it is asked and decided all the same.
     bridge
         .owner_post("/mcp/keychain", &json!({"action": "keep_until_quit"}))
@@ -500,7 +501,8 @@ fn a_home_that_a_tray_app_used_has_review_without_being_told_and_nothing_runs_wh
     assert_waits(&bridge, "x");
     assert_eq!(program.seen().starts().len(), starts);
     approve(&bridge, "x", "new");
-    echo(&bridge, "x");
+    bridge.wait_for_tool("mcp__x__echo");
+    bridge.owner_post("/mcp/call", &json!({"name": "mcp__x__echo"})).ok();
     let bridge = bridge.restart();
     bridge.wait_for_status("x", "keychain_unavailable");
     bridge.terminate();

@@ -17,6 +17,7 @@ use crate::{
     connector::KnownTools,
     error::{Action, ApiError, Code},
     ids::{ConnectorId, ToolName},
+    secrets::TRY_AGAIN,
     snapshot::{ActivityReview, ActivityWhat, TextReview, ToolReview, ToolsReview},
     tools::{Tool, Unlisted},
     trust::{
@@ -250,4 +251,5 @@ fn trust_unknown(shown: &str) -> ApiError {
         format!("Whether you approved the tools of {shown} cannot be looked up: the keychain gives nothing at present. Unlock it, then try again."),
     )
     .with_action(Some(Action::UnlockKeychain))
+    .with_retry_after(TRY_AGAIN)
 }

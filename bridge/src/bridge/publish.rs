@@ -53,6 +53,22 @@ impl RowLive {
     }
 }
 
+/// "Connected" is told together with what is listed then, once that was looked at: until then what stood before stays.
+pub(crate) fn hold_back_connected(rows: &mut [Row], before: &[Row]) {
+    let is_connected = |live: &RowLive| live.view.machine.status() == Status::Connected;
+    for live in rows.iter_mut().filter_map(|row| row.live.as_mut()) {
+        let is_seen = |looked: &Arc<Looked>| Arc::ptr_eq(looked.list(), &live.view.tools);
+        if !is_connected(live) || live.looked.as_ref().is_some_and(is_seen) {
+            continue;
+        }
+        let earlier = before.iter().filter_map(|row| row.live.as_ref());
+        let mut earlier = earlier.filter(|earlier| earlier.entry.id == live.entry.id);
+        if let Some(earlier) = earlier.next().filter(|earlier| !is_connected(earlier)) {
+            live.view = earlier.view.clone();
+        }
+    }
+}
+
 /// What the tool list depends on; the list is made anew only when this changes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ListKey(Vec<(ConnectorId, usize, bool, Vec<String>)>);

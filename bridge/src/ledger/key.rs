@@ -125,6 +125,8 @@ pub(super) struct Circumstances {
     pub file: Found,
     /// Something says that a tray app used this home.
     pub tray: bool,
+    /// Rows are stored, under some key.
+    pub rows: bool,
 }
 
 /// Which key counts.
@@ -154,7 +156,13 @@ pub(super) fn choose(now: Circumstances) -> Choice {
             }
         }
         (Host::Headless, Err(fault)) if now.tray => Choice::Wait(fault),
-        (Host::Headless, Err(KeychainFault::Absent)) => Choice::At(Place::File, now.file),
+        // Rows without a file have their key in the keychain that is missing.
+        (Host::Headless, Err(fault @ KeychainFault::Absent)) => match (in_file, now.kept_in, now.rows) {
+            (false, KeptIn::Keychain, true) => Choice::Wait(fault),
+            (true, _, _) | (false, KeptIn::File | KeptIn::Memory, _) | (false, KeptIn::Keychain, false) => {
+                Choice::At(Place::File, now.file)
+            }
+        },
         (Host::Headless, Err(fault @ (KeychainFault::Locked | KeychainFault::Slow | KeychainFault::Refused(_)))) => {
             match (in_file, now.kept_in) {
                 (false, KeptIn::Keychain) => Choice::Wait(fault),

@@ -70,6 +70,7 @@ async fn open(ledger: Weak<Ledger>, mut writer: OwnedMutexGuard<Writer>) {
             keychain: answer.found,
             file: in_file(&there).await,
             tray,
+            rows: has_rows(&there, |_| true).await,
         });
         match choice {
             Choice::At(place, found) => {
@@ -131,19 +132,20 @@ async fn tell_of_tray(ledger: &Arc<Ledger>, answer: &Answer) -> bool {
         Ok(Found::Record(record)) => record.tray,
         Ok(Found::Garbled) => true,
         Ok(Found::Nothing) => false,
-        Err(_) => answer.is_locked_there && !has_unmarked_rows(ledger).await,
+        Err(_) => answer.is_locked_there && !has_rows(ledger, |stored| !stored.has_tray_mark()).await,
     };
     let known = ledger.tray.borrow().unwrap_or(false);
     ledger.tray.send_replace(Some(known || says));
     known || says
 }
 
-async fn has_unmarked_rows(ledger: &Arc<Ledger>) -> bool {
+/// Whether rows are stored, verified or not, of which this holds.
+async fn has_rows(ledger: &Arc<Ledger>, holds: fn(&Stored) -> bool) -> bool {
     let ledger = ledger.clone();
     let read = tokio::task::spawn_blocking(move || read_stored(&ledger)).await;
     // What cannot be read says nothing.
     let stored = read.ok().flatten();
-    stored.is_some_and(|stored| !stored.is_empty() && !stored.has_tray_mark())
+    stored.is_some_and(|stored| !stored.is_empty() && holds(&stored))
 }
 
 async fn in_file(ledger: &Arc<Ledger>) -> Found {

@@ -151,6 +151,23 @@ async fn a_key_file_laid_beside_forged_rows_does_not_count_on_a_tray_home() {
     assert!(bridge.has_nothing());
 }
 
+#[tokio::test]
+async fn rows_whose_key_lies_in_a_keychain_that_is_missing_wait_for_it() {
+    let case = Case::new();
+    let bridge = case.headless(KeptIn::Keychain).await;
+    bridge.ledger.write(vec![rule("a", "1")]).await.unwrap();
+    bridge.ledger.counted().await;
+    drop(bridge);
+    case.desk.answers(Some(KeychainFault::Absent));
+    let bridge = case.headless(KeptIn::Keychain).await;
+    assert_eq!(bridge.standing(), Standing::Unknown(KeychainState::Absent));
+    assert!(bridge.has_nothing() && !case.key_file().exists());
+    drop(bridge);
+    case.desk.answers(None);
+    let bridge = case.headless(KeptIn::Keychain).await;
+    assert_eq!((bridge.standing(), bridge.rules().len()), (Standing::Verified, 1));
+}
+
 #[test]
 fn a_tray_app_asks_its_keychain_alone() {
     let file = || Found::Nothing;
@@ -163,6 +180,7 @@ fn a_tray_app_asks_its_keychain_alone() {
                 keychain,
                 file: file(),
                 tray: true,
+                rows: true,
             });
             let waits = match chosen {
                 Choice::Wait(fault) => Some(fault),
