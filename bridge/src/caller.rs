@@ -15,7 +15,10 @@ pub use self::{
     lookup::{ProgramCell, ProgramLookup},
     program::{Program, ProgramKey, Script},
 };
-use crate::error::{ApiError, Code};
+use crate::{
+    error::{ApiError, Code},
+    snapshot::ProgramView,
+};
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
@@ -119,6 +122,25 @@ pub struct Pass {
     pub asks_itself: bool,
     /// `client:<id>`
     pub label: String,
+    /// The program that was paired, where that was known.
+    pub paired: Option<PairedProgram>,
+}
+
+/// The program that a token was given to. Another one that shows the token is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PairedProgram {
+    pub path: String,
+    /// What it runs, for an interpreter.
+    pub script: Option<String>,
+}
+
+impl Pass {
+    /// Whether a program is the one that was paired; where nobody knew that one, every program is.
+    pub fn is_shown_by(&self, program: Option<&Program>) -> bool {
+        let Some(paired) = &self.paired else { return true };
+        let shown = program.map(ProgramView::from);
+        shown.is_some_and(|shown| shown.path.as_ref() == Some(&paired.path) && shown.script == paired.script)
+    }
 }
 
 /// What a token is good for. `manage` still waits for the person where a walk-in's wish does.

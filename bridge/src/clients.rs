@@ -26,7 +26,7 @@ use self::{
     row::{Asker, ClientRow},
 };
 use crate::{
-    caller::{Pass, ProgramKey},
+    caller::{self, Pass, ProgramKey},
     clock::unix_ms,
     http,
     ledger::{Change, Ledger, LedgerFault, Row, RowKind, Standing},
@@ -231,12 +231,14 @@ impl Callers {
             used_at: Some(now),
             ..client.row.clone()
         };
-        let (ledger, change) = (self.ledger.clone(), row.to_change());
+        let ledger = self.ledger.clone();
         tokio::spawn(async move {
-            // One that was revoked a moment ago stays so.
-            if ledger.row(RowKind::Client, &row.id).is_some()
-                && let Err(fault) = ledger.write(vec![change]).await
-            {
+            // One that was revoked or changed a moment ago stays so.
+            let was = ledger.row(RowKind::Client, &row.id);
+            let Some(was) = was.filter(|was| row.is_same_but_for_use(was)) else {
+                return;
+            };
+            if let Err(fault) = ledger.replace(&was, row.to_row()).await {
                 tracing::debug!(%fault, "the last use of a token is not written down");
             }
         });
@@ -261,6 +263,12 @@ impl Client {
                 servers: row.servers.clone(),
                 asks_itself: row.asks_itself,
                 label: format!("client:{}", row.id),
+                paired: row.program.as_ref().and_then(|program| {
+                    Some(caller::PairedProgram {
+                        path: program.path.clone()?,
+                        script: program.script.clone(),
+                    })
+                }),
             }),
         };
         let written = row.used_at.unwrap_or(0);

@@ -195,6 +195,21 @@ impl Ledger {
         written.await.unwrap_or_else(|error| Err(not_saved(&error)))
     }
 
+    /// Writes a row in place of what it was read as; where that is another one by now, or none, nothing changes.
+    ///
+    /// # Errors
+    /// [`LedgerFault`]
+    pub async fn replace(self: &Arc<Self>, was: &Row, row: Row) -> Result<(), LedgerFault> {
+        let mut writer = self.writer.clone().lock_owned().await;
+        let verified = *self.standing.borrow() == Standing::Verified;
+        if !verified || self.row(was.kind, &was.key).as_ref() != Some(was) {
+            return Ok(());
+        }
+        let written = self.write_as(&mut writer, vec![Change::Put(row)]).await;
+        self.writes.fetch_add(1, Ordering::Release);
+        written
+    }
+
     /// Grows whenever rows may have been changed by [`Ledger::write`]. Where neither this nor the standing changed, the rows
     /// are the same.
     pub fn writes(&self) -> u64 {

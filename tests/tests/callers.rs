@@ -1,10 +1,13 @@
 //! Who may do what: walk-ins, paired clients and the owner, on the running bridge.
 
+use std::process::{Command, Stdio};
+
 use neuron_tests::{
     daemon::{Daemon, Setup},
     fake::Fake,
     home::{Home, config_text},
     http::{Answer, Connection},
+    wait::{SOON, eventually},
 };
 use serde_json::{Value, json};
 
@@ -376,6 +379,41 @@ fn a_token_is_good_for_its_scopes_until_it_is_changed_expires_or_is_revoked() {
         .refused(401, "unauthorized");
     let seen = bridge.owner_get(&format!("/mcp/approvals/{wish}")).ok();
     assert_eq!(seen["state"], "expired", "what it wished went with it: {seen}");
+    bridge.terminate();
+}
+
+#[test]
+fn a_token_that_another_program_shows_lets_it_call_nothing_unasked() {
+    let bridge = with_fake();
+    let (_, token) = pair(&bridge, &json!({"scopes": ["read", "call"], "asks_itself": true}));
+    let call = json!({"name": "mcp__fake__echo"});
+    with_token(&bridge, &token, "POST", "/mcp/call", &call).ok();
+    let thief = Command::new("curl")
+        .args([
+            "--silent",
+            "--request",
+            "POST",
+            "--header",
+            "Content-Type: application/json",
+        ])
+        .args(["--header", &format!("Authorization: Bearer {token}")])
+        .args(["--data", &call.to_string()])
+        .arg(format!("http://127.0.0.1:{}/mcp/call", bridge.port))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let id = eventually("a question", SOON, || {
+        let waiting = bridge.owner_get("/mcp/approvals").ok();
+        let question = waiting["approvals"]
+            .as_array()?
+            .iter()
+            .find(|one| one["kind"] == "call")?;
+        question["id"].as_str().map(str::to_owned)
+    });
+    answer(&bridge, &id, "deny").ok();
+    let said = thief.wait_with_output().unwrap().stdout;
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("\"denied\""), "{said}");
     bridge.terminate();
 }
 

@@ -290,7 +290,10 @@ impl BridgeHandle {
             caller: permit.caller.label(),
             tell: &|_| {},
         };
-        let before = || std::future::ready(asked.offered(door));
+        let before = || async move {
+            permit.still(None).await?;
+            asked.offered(door)
+        };
         ask::send(door, asked.subject(), session, before, |session| async move {
             asked.send(&session, time, whose).await
         })

@@ -572,7 +572,10 @@ impl Owner {
                     access: handle.shared.access(),
                     paused: self.world.pauses.view(&handle.shared.id),
                     hidden: self.world.admission.hidden(&handle.shared.entry()),
-                    server: handle.shared.session().and_then(|session| session.server.clone()),
+                    server: handle.shared.session().and_then(|session| {
+                        let named = session.server.as_deref()?;
+                        Some(handle.shared.log.redactor().sentence(named).into_owned())
+                    }),
                     looked: None,
                 }),
             })

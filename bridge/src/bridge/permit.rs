@@ -21,7 +21,7 @@ use crate::{
     traffic::{Place, Source},
     trust::{
         Fingerprint,
-        decision::{self, By, Call, Decision, Refusal, View},
+        decision::{self, By, Call, Decision, Refusal, View, Why},
         expand_home,
         rules::{ClientId, ProgramId, Resolve, Who, real_place},
     },
@@ -99,23 +99,32 @@ impl Permit<'_> {
         Ok(Leave { by, fingerprint })
     }
 
-    /// The last look, at the hand-over: what the session lists now has the fingerprint that was decided on.
+    /// The last look, at the hand-over: nothing refuses it by now, its caller's token holds, and what the session lists
+    /// has the fingerprint that was decided on.
     ///
     /// # Errors
-    /// `tool_changed`, and as the refusal says.
+    /// `unauthorized`, `tool_changed`, and as the refusal says.
     pub async fn still(&self, decided: Option<Fingerprint>) -> Result<(), ApiError> {
-        let Wanted::Tool { .. } = &self.wanted else {
-            return Ok(());
-        };
         let published = self.current().await?;
-        match self.fingerprint(&published.view) {
-            now if now == decided && now.is_some() => Ok(()),
-            Some(_) => Err(self.refused(Refusal::ToolChanged)),
-            None => {
-                let look = |call: &Call<'_>, view: &View| decision::refusal(call, view, unix_ms());
-                let why = self.on(&published.view, look).await;
-                Err(self.refused(why.unwrap_or(Refusal::ToolChanged)))
-            }
+        let handle = BridgeHandle {
+            inner: self.inner.clone(),
+        };
+        if !handle.holds(self.caller) {
+            return Err(ApiError::new(
+                Code::Unauthorized,
+                "The token of this program was withdrawn meanwhile.",
+            ));
+        }
+        let look = |call: &Call<'_>, view: &View| decision::refusal(call, view, unix_ms());
+        if let Some(refusal) = self.on(&published.view, look).await {
+            return Err(self.refused(refusal));
+        }
+        match &self.wanted {
+            Wanted::Tool { .. } => match self.fingerprint(&published.view) {
+                Some(now) if Some(now) == decided => Ok(()),
+                Some(_) | None => Err(self.refused(Refusal::ToolChanged)),
+            },
+            Wanted::Resource(_) | Wanted::Prompt(_) => Ok(()),
         }
     }
 
@@ -145,7 +154,20 @@ impl Permit<'_> {
 
     async fn decided(&self, view: &Arc<View>) -> Decision {
         let look = |call: &Call<'_>, view: &View| decision::decision(call, view, unix_ms());
-        self.on(view, look).await
+        match self.on(view, look).await {
+            // A token that another program shows is no reason to let it do what its owner may.
+            Decision::Allow(By::AsksItself | By::Rule(_)) if !self.shows_its_own().await => Decision::Ask(Why::NoRule),
+            decision => decision,
+        }
+    }
+
+    /// Whether a client is still the program that was paired.
+    async fn shows_its_own(&self) -> bool {
+        match self.caller {
+            Caller::Owner | Caller::WalkIn(_) => true,
+            Caller::Client { pass, .. } if pass.paired.is_none() => true,
+            Caller::Client { pass, program } => pass.is_shown_by(program.get().await.as_deref()),
+        }
     }
 
     /// Runs a pure look on a view. The disk is looked at only where a condition on folders is met, off the runtime.

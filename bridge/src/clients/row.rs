@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     caller::{ProgramKey, Scope, Script, token::TokenHash},
     ids::ConnectorId,
-    ledger::{Change, Row, RowKind},
+    ledger::{Row, RowKind},
     snapshot::{AskerView, ClientView, ProgramView},
 };
 
@@ -58,12 +58,19 @@ impl ClientRow {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    pub(super) fn to_change(&self) -> Change {
-        Change::Put(Row {
+    /// Whether a row is this one, whenever its token was used last.
+    pub(super) fn is_same_but_for_use(&self, row: &Row) -> bool {
+        let unused = |row: Self| Self { used_at: None, ..row };
+        let stored = serde_json::from_str::<Self>(&row.body);
+        stored.is_ok_and(|stored| unused(stored) == unused(self.clone()))
+    }
+
+    pub(super) fn to_row(&self) -> Row {
+        Row {
             kind: RowKind::Client,
             key: self.id.clone(),
             body: self.to_json(),
-        })
+        }
     }
 
     pub(super) fn view(&self, last_used_at: Option<u64>) -> ClientView {

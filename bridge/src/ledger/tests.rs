@@ -150,6 +150,27 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
+async fn a_row_is_replaced_only_as_it_was_read() {
+    let case = Case::new();
+    let bridge = case.tray().await;
+    let row = |key: &str, body: &str| Row {
+        kind: RowKind::Rule,
+        key: key.to_owned(),
+        body: body.to_owned(),
+    };
+    let (read, next) = (row("a", "1"), row("a", "2"));
+    bridge.ledger.write(vec![Change::Put(read.clone())]).await.unwrap();
+    bridge.ledger.replace(&read, next.clone()).await.unwrap();
+    assert_eq!(bridge.ledger.row(RowKind::Rule, "a"), Some(next.clone()));
+    bridge.ledger.replace(&read, row("a", "3")).await.unwrap();
+    assert_eq!(bridge.ledger.row(RowKind::Rule, "a"), Some(next.clone()));
+    let gone = Change::Delete(RowKind::Rule, "a".to_owned());
+    bridge.ledger.write(vec![gone]).await.unwrap();
+    bridge.ledger.replace(&next, row("a", "4")).await.unwrap();
+    assert_eq!(bridge.ledger.row(RowKind::Rule, "a"), None);
+}
+
+#[tokio::test]
 async fn what_was_decided_is_there_after_a_restart_and_its_key_lies_in_the_keychain_alone() {
     let case = Case::decided().await;
     let record = case.record();

@@ -49,7 +49,7 @@ impl Kind {
         let lower = name.to_ascii_lowercase();
         let versionless = lower.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
         Some(match versionless {
-            "python" | "pythonw" | "pypy" => Self::Python,
+            _ if ["python", "pypy"].iter().any(|name| lower.starts_with(name)) => Self::Python,
             "node" | "nodejs" => Self::Node,
             "deno" => Self::Deno,
             "bun" => Self::Bun,
@@ -65,9 +65,10 @@ impl Kind {
                 Some("sh" | "ash" | "hush") => Self::Shell,
                 _ => Self::Opaque,
             },
-            "cmd" | "powershell" | "pwsh" | "osascript" | "uv" | "uvx" | "npx" | "npm" | "pnpm" | "yarn" | "env" => {
-                Self::Opaque
-            }
+            "cmd" | "powershell" | "pwsh" | "osascript" | "uv" | "uvx" | "npx" | "npm" | "pnpm" | "yarn" | "env"
+            | "electron" | "mono" | "wine" | "racket" | "guile" | "beam.smp" | "erl" | "elixir" | "r" | "scheme"
+            | "sbcl" => Self::Opaque,
+            _ if lower.starts_with("ld-") || lower.starts_with("wine") => Self::Opaque,
             _ => return None,
         })
     }

@@ -36,6 +36,7 @@ impl Clients for Scoped {
                 servers,
                 asks_itself: false,
                 label: format!("client:{id}"),
+                paired: None,
             }),
         })
     }

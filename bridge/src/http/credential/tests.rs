@@ -19,6 +19,7 @@ impl Clients for One {
                 servers: None,
                 asks_itself: false,
                 label: "client:a1".to_owned(),
+                paired: None,
             }),
         })
     }

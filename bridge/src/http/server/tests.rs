@@ -203,6 +203,7 @@ impl Clients for OneClient {
                 servers: None,
                 asks_itself: false,
                 label: "client:a1".to_owned(),
+                paired: None,
             }),
         })
     }
