@@ -190,7 +190,7 @@ fn a_yes_to_what_has_changed_since_it_was_shown_is_none() {
         .config()
         .replacen("http://127.0.0.1:9/mcp", "http://127.0.0.1:7/mcp", 1);
     bridge.home.write_config(&elsewhere);
-    neuron_tests::wait::eventually("the new address", neuron_tests::wait::SOON, || {
+    eventually("the new address", SOON, || {
         let entry = bridge.owner_get("/mcp/servers/keyed").ok();
         entry["entry"].as_str()?.contains("127.0.0.1:7").then_some(())
     });
