@@ -24,6 +24,7 @@ use self::{
     key::{KeyRecord, Place},
 };
 pub use crate::trust::rows::{Change, Distrust, Row, RowKind, TRAY_MARK};
+use crate::trust::{FILES_CHOICE, WALK_IN};
 use crate::{
     error::{ApiError, Code},
     secrets::{Account, Keychain, KeychainFault},
@@ -301,8 +302,8 @@ impl Ledger {
                     return self.remember(changes);
                 }
                 let marked = self.tray.borrow().unwrap_or(false).then(tray_mark);
-                self.store_rows(writer, marked.into_iter().chain(changes).collect())
-                    .await?;
+                let marked = marked.into_iter().chain(begun.then(strict).into_iter().flatten());
+                self.store_rows(writer, marked.chain(changes).collect()).await?;
                 self.stand(Standing::Verified);
                 Ok(())
             }
@@ -422,10 +423,20 @@ impl Ledger {
 
 /// The row that says: a tray app used this home.
 fn tray_mark() -> Change {
+    setting(TRAY_MARK, "true")
+}
+
+/// What a set begins with whose rows were lost: what the person had said of this is not known, so it is asked about, and
+/// nothing is allowed anew by itself.
+fn strict() -> [Change; 2] {
+    [setting(WALK_IN, "\"ask\""), setting(FILES_CHOICE, "true")]
+}
+
+fn setting(key: &str, body: &str) -> Change {
     Change::Put(Row {
         kind: RowKind::Setting,
-        key: TRAY_MARK.to_owned(),
-        body: "true".to_owned(),
+        key: key.to_owned(),
+        body: body.to_owned(),
     })
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{BridgeHandle, Caller, decide::WALK_IN, shown};
+use super::{BridgeHandle, Caller, shown};
 use crate::{
     caller::{
         ProgramKey, Scope, Script,
@@ -22,6 +22,7 @@ use crate::{
     clock::unix_ms,
     error::{ApiError, Code},
     snapshot::{ApiMode, AskerView, ClientView, WalkInPolicy},
+    trust,
 };
 
 /// The longest name of a client, in characters.
@@ -294,7 +295,7 @@ impl BridgeHandle {
         } = change;
         let mut settings: Vec<(&'static str, Value)> = Vec::new();
         settings.extend(api_mode.map(|mode| (API_MODE, json!(mode))));
-        settings.extend(walk_in.map(|policy| (WALK_IN, json!(policy))));
+        settings.extend(walk_in.map(|policy| (trust::WALK_IN, json!(policy))));
         if let Some(origins) = allowed_origins {
             origins.iter().try_for_each(|origin| is_page(origin))?;
             if origins.len() > MOST_ORIGINS {

@@ -23,16 +23,13 @@ use crate::{
     snapshot::WalkInPolicy,
     tools::pattern,
     trust::{
+        FILES_CHOICE, WALK_IN,
         decision::{Askers, ConnectorFacts, ConnectorStanding, ToolStanding, View, ViewParts},
         pins::{Stand, Standing},
         rules::{self, Candidate, Choice, ClientId, Declined, Origin, ProgramId, Proposal, Rule, RuleId},
     },
 };
 
-/// The key of the [`RowKind::Setting`] that holds the walk-ins' policy.
-pub(super) const WALK_IN: &str = "walk_in";
-/// The key of the one that says: what the built-in connector may do without asking was decided once.
-const FILES_CHOICE: &str = "files_choice";
 /// Rules of this run; the oldest goes.
 const MOST_RUN_RULES: usize = 1000;
 

@@ -150,6 +150,22 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
+async fn a_set_that_begins_after_a_loss_asks_about_walk_ins_unless_the_person_says_otherwise() {
+    for (decision, policy) in [
+        (rule("b", "1"), "\"ask\""),
+        (put(RowKind::Setting, WALK_IN, "\"allow\""), "\"allow\""),
+    ] {
+        let case = Case::decided().await;
+        case.delete_database();
+        let bridge = case.tray().await;
+        assert_eq!(bridge.standing(), Standing::Broken(Distrust::Deleted));
+        bridge.ledger.write(vec![decision]).await.unwrap();
+        let row = bridge.ledger.row(RowKind::Setting, WALK_IN).unwrap();
+        assert_eq!(row.body, policy);
+    }
+}
+
+#[tokio::test]
 async fn a_row_is_replaced_only_as_it_was_read() {
     let case = Case::new();
     let bridge = case.tray().await;

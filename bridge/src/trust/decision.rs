@@ -7,10 +7,12 @@
 mod approved;
 mod index;
 mod refusal;
+mod roundabout;
 mod view;
 
 use serde_json::{Map, Value};
 
+use self::roundabout::is_roundabout;
 pub use self::{
     approved::{AutoApproved, auto_approved},
     refusal::Refusal,
@@ -186,6 +188,7 @@ impl Call<'_> {
     fn is_covered_by(&self, rule: &Rule) -> bool {
         debug_assert_eq!(rule.effect, Effect::Allow);
         match self.subject {
+            Subject::Resource(uri) if is_roundabout(uri) && rule.patterns.iter().all(|pattern| pattern != uri) => false,
             Subject::Tool(_) | Subject::Resource(_) | Subject::Prompt(_) => {
                 rule.arguments.cover(self.arguments, self.resolve)
             }

@@ -17,3 +17,4 @@ pub use fingerprint::{Fingerprint, HintsPrint, Unprintable};
 pub(crate) use identity::expand_home;
 pub use identity::{LaunchContext, LaunchIdentity};
 pub use rows::{Change, Distrust, Row, RowKind, TRAY_MARK};
+pub(crate) use rows::{FILES_CHOICE, WALK_IN};

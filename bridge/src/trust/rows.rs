@@ -39,6 +39,10 @@ pub enum RowKind {
 
 /// The key of the [`RowKind::Setting`] that says: a tray app used this home.
 pub const TRAY_MARK: &str = "tray";
+/// The setting of what happens to walk-ins' calls; its body is the policy's word, in quotes.
+pub const WALK_IN: &str = "walk_in";
+/// The setting that says that the built-in connector's first rule was made.
+pub const FILES_CHOICE: &str = "files_choice";
 
 impl RowKind {
     pub const ALL: [Self; 7] = [
