@@ -177,6 +177,16 @@ impl Session {
             .expect("the password is right");
     }
 
+    /// The accounts of what was entered or signed in to: all but the key of what the person decided.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    pub fn entered(&self, service: &str) -> Vec<String> {
+        let mut accounts = self.accounts(service);
+        accounts.retain(|account| account != ":trust");
+        accounts
+    }
+
     /// The accounts under a service name, in order; also while it is locked.
     ///
     /// # Panics

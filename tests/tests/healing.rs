@@ -225,5 +225,5 @@ fn a_call_finds_a_server_that_came_back_before_its_planned_retry() {
         "waited for the planned retry: {}",
         answer.text()
     );
-    assert_eq!(bridge.status("late"), "connected", "{}", answer.text());
+    bridge.wait_for_status("late", "connected");
 }

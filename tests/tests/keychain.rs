@@ -45,13 +45,6 @@ fn look_again(bridge: &Daemon) -> Value {
         .clone()
 }
 
-/// All that was entered or given by a sign-in; the key of what was decided is beside it.
-fn entered(session: &Session) -> Vec<String> {
-    let mut accounts = session.accounts(SERVICE);
-    accounts.retain(|account| account != TRUST);
-    accounts
-}
-
 #[test]
 fn accounts_lie_in_the_keyring_as_documented_survive_a_restart_and_go_with_their_connector() {
     let session = Session::start();
@@ -65,7 +58,7 @@ fn accounts_lie_in_the_keyring_as_documented_survive_a_restart_and_go_with_their
 
     let bridge = Daemon::start_in(home, session.setup());
     bridge.wait_for_status("tracker", "needs_secret");
-    assert_eq!(entered(&session), [""; 0]);
+    assert_eq!(session.entered(SERVICE), [""; 0]);
     set_token(&bridge);
     let body = json!({"id": "program", "name": "API_KEY", "secret": "the-key-of-program"});
     bridge.owner_post("/mcp/servers/secret", &body).ok();
@@ -145,7 +138,7 @@ fn a_locked_keyring_is_told_at_once_loses_nothing_and_is_found_open_again() {
     );
     // Nobody can be asked here; it stays locked, and says so.
     assert_eq!(look_again(&bridge)["state"], "locked");
-    assert_eq!(entered(&session), ["tracker"]);
+    assert_eq!(session.entered(SERVICE), ["tracker"]);
     let asked = server.seen().requests("POST");
 
     session.unlock();
@@ -211,7 +204,7 @@ fn what_is_removed_while_the_keyring_is_locked_is_gone_once_it_is_open() {
     session.lock();
     bridge.owner_post("/mcp/servers/remove", &json!({"id": "tracker"})).ok();
     let bridge = bridge.restart();
-    assert_eq!(entered(&session), ["tracker"]);
+    assert_eq!(session.entered(SERVICE), ["tracker"]);
     // Another connector of that name does not get it, however the keyring is.
     let mut entry = server.entry();
     entry["auth"] = json!("token");
@@ -221,7 +214,7 @@ fn what_is_removed_while_the_keyring_is_locked_is_gone_once_it_is_open() {
     session.unlock();
     bridge.wait_for_status("tracker", "needs_secret");
     eventually_equals("the accounts in the keyring", Vec::<String>::new(), SOON, || {
-        entered(&session)
+        session.entered(SERVICE)
     });
     bridge.terminate();
 }

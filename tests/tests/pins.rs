@@ -456,6 +456,9 @@ fn where_decisions_are_lost_every_tool_is_asked_again() {
     let upstream = upstream.restart();
     assert_eq!(upstream.calls("read"), "needs_review", "nor after another start");
     upstream.approve("read");
+    // Nor is it known any more that programs of this user may call without asking.
+    let trust = json!({"walk_in": "allow"});
+    upstream.bridge.owner_post("/mcp/trust", &trust).ok();
     assert_eq!(upstream.calls("read"), "ok");
     assert_eq!(upstream.arrived("read"), 1);
 }

@@ -203,7 +203,7 @@ fn who_signs_out_while_the_keyring_is_locked_is_signed_out_and_stays_so() {
     bridge.wait_for_status("remote", "needs_sign_in");
     bridge.call(ECHO, &json!({})).refused(409, "needs_sign_in");
     eventually("the keyring has only the mark", SOON, || {
-        (session.accounts("ai.neuron.connect") == ["remote:oauth"]).then_some(())
+        (session.entered("ai.neuron.connect") == ["remote:oauth"]).then_some(())
     });
     assert!(authority.revoked().len() >= 2);
     let bridge = bridge.restart();
@@ -226,7 +226,7 @@ fn a_connector_that_was_removed_while_the_keyring_was_locked_leaves_no_token_to_
     session.unlock();
     bridge.wait_for_status("remote", "needs_sign_in");
     eventually("the keyring has nothing of it", SOON, || {
-        session.accounts("ai.neuron.connect").is_empty().then_some(())
+        session.entered("ai.neuron.connect").is_empty().then_some(())
     });
     eventually("the server is asked to forget the tokens", SOON, || {
         (authority.revoked().len() >= 2).then_some(())
