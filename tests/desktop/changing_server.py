@@ -8,8 +8,6 @@ import json
 import sys
 from pathlib import Path
 
-FOLDER, NAME = Path(sys.argv[1]), sys.argv[2]
-
 TOOLS = [
     {
         "name": "read_note",
@@ -29,22 +27,22 @@ TOOLS = [
 ]
 
 
-def tools():
-    kept = FOLDER / f"{NAME}.tools.json"
+def tools(folder, name):
+    kept = folder / f"{name}.tools.json"
     return json.loads(kept.read_text()) if kept.exists() else TOOLS
 
 
-def answer(request):
+def answer(request, folder, name):
     """The result of a request; none for a method that this server does not know."""
     match request["method"]:
         case "initialize":
             return {
                 "protocolVersion": request["params"]["protocolVersion"],
                 "capabilities": {"tools": {}},
-                "serverInfo": {"name": NAME, "version": "1"},
+                "serverInfo": {"name": name, "version": "1"},
             }
         case "tools/list":
-            return {"tools": tools()}
+            return {"tools": tools(folder, name)}
         case "tools/call":
             return {"content": [{"type": "text", "text": f"done: {json.dumps(request['params'])}"}]}
         case _:
@@ -52,12 +50,13 @@ def answer(request):
 
 
 if __name__ == "__main__":
-    with open(FOLDER / f"{NAME}.started", "a") as started:
+    place, called = Path(sys.argv[1]), sys.argv[2]
+    with open(place / f"{called}.started", "a") as started:
         started.write("started\n")
     for line in sys.stdin:
         request = json.loads(line)
         if "id" not in request:
             continue
-        result = answer(request)
+        result = answer(request, place, called)
         outcome = {"result": result} if result else {"error": {"code": -32601, "message": "unknown method"}}
         print(json.dumps({"jsonrpc": "2.0", "id": request["id"]} | outcome), flush=True)
