@@ -125,7 +125,7 @@ pub(super) struct Circumstances {
     pub file: Found,
     /// Something says that a tray app used this home.
     pub tray: bool,
-    /// Rows are stored, under some key.
+    /// Rows are stored, under some key; told only where the keychain is missing.
     pub rows: bool,
 }
 

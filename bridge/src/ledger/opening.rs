@@ -64,13 +64,16 @@ async fn open(ledger: Weak<Ledger>, mut writer: OwnedMutexGuard<Writer>) {
         views.mark_unchanged();
         let answer = ask(&there.keychain).await;
         let tray = tell_of_tray(&there, &answer).await;
+        // Nothing else hangs on them, and reading them all takes its time.
+        let is_missing = matches!(answer.found, Err(KeychainFault::Absent));
+        let rows = is_missing && has_rows(&there, |_| true).await;
         let choice = choose(Circumstances {
             host: there.host,
             kept_in: there.kept_in,
             keychain: answer.found,
             file: in_file(&there).await,
             tray,
-            rows: has_rows(&there, |_| true).await,
+            rows,
         });
         match choice {
             Choice::At(place, found) => {
