@@ -23,6 +23,9 @@ fn no_spelling_and_no_detour_makes_a_call_that_the_person_did_not_allow() {
         "mcp__x__rea\u{0064}\u{200b}",
         "mcp__off__echo",
         "mcp__x__*",
+        "neuron_connect_request",
+        "mcp__neuron_connect__request",
+        "neuron-connect://call?name=mcp__x__read",
         "",
     ] {
         world.is_not_called(name, &json!({"path": "b.txt"}));
