@@ -2,10 +2,11 @@
 //! that sends exactly the bytes it is given.
 
 mod client;
+mod running;
+mod shown;
 
 use std::{
     io,
-    net::SocketAddr,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -17,49 +18,35 @@ use bytes::Bytes;
 use futures::{Stream, stream};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Map, Value, json};
-use tempfile::TempDir;
-use tokio::{
-    io::AsyncWriteExt,
-    net::TcpStream,
-    sync::{broadcast, mpsc, watch},
-    task::JoinHandle,
-};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{broadcast, mpsc};
 
-pub(super) use self::client::{Reply, get, post};
-use super::{
-    Limits, ServeOptions,
-    api::{Answer, Api},
-    credential::{Clients, NoClients},
-    kin::{Kin, Nobody},
-    routes,
-    server::serve_router,
+use self::shown::{client, launch, offer, question, tool_view, tools_review};
+pub(super) use self::{
+    client::{Reply, get, post},
+    running::{Running, home, listening},
+    shown::view,
 };
+use super::api::{Answer, Api};
 use crate::{
     bridge::{
         ApprovalAnswer, AutoApproved, CallReply, CallRequest, Caller, ClientChange, LogQuery, PairingBegun, Pending,
         PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece, SavedResource, SignInAsk, Terms, TrustChange,
     },
-    caller::Scope,
     clients::pairing::Polled,
     config::AutoApprove,
     error::{ApiError, Code},
     event::{EventLog, Numbered},
-    home::{Home, HomeLock},
     ids::{ConnectorId, ExposedName, ToolName},
     oauth::{Callback, Finished},
     secrets::SecretName,
     snapshot::{
-        ActivityFilter, ActivityPage, ApiView, ApprovalState, ApprovalView, AskerView, AuthState, AuthView, CallAnswer,
-        ClientView, ConfigView, ConnectionView, ConnectorDetail, ConnectorView, Elicitation, EntryOrigin, ExportFormat,
-        FindingView, KeptIn, KeychainView, LaunchReview, LaunchShown, LaunchWhy, LogPage, Question, Readiness,
-        RejectedTool, Reviews, RuleView, SecretView, SignInOutcome, Snapshot, Status, TextReview, ToolHints,
-        ToolReview, ToolState, ToolText, ToolView, ToolsReview, TransportKind, TrustView,
+        ActivityFilter, ActivityPage, ApiView, ApprovalView, AskerView, CallAnswer, ClientView, ConfigView,
+        ConnectorDetail, ConnectorView, ExportFormat, KeptIn, KeychainView, LogPage, RejectedTool, Reviews, RuleView,
+        SecretView, SignInOutcome, Snapshot, TrustView,
     },
     store::ActivityCursor,
-    tools::{Listing, Offer, Tool, ToolList},
+    tools::ToolList,
     traffic::Place,
-    trust::Fingerprint,
     trust::rules::{Rule, RuleDraft, RuleId},
     wishes::Wish,
 };
@@ -110,159 +97,6 @@ impl FakeApi {
 
     fn did(&self, what: impl Into<String>) {
         self.done.lock().unwrap().push(what.into());
-    }
-}
-
-pub(super) fn view(id: &str) -> ConnectorView {
-    ConnectorView {
-        id: id.into(),
-        name: "Files".into(),
-        description: "Files on this computer".into(),
-        transport: TransportKind::Stdio,
-        summary: PRIVATE.into(),
-        enabled: true,
-        status: Status::Sleeping,
-        tools: 1,
-        action: None,
-        error: None,
-        error_detail: Some(PRIVATE.into()),
-        progress: None,
-        auth: AuthView {
-            state: AuthState::None,
-            scopes: None,
-        },
-        connection: ConnectionView {
-            generation: 1,
-            sequence: 2,
-            since: 3,
-            observed_at: 4,
-            era: None,
-            protocol: None,
-            retry: None,
-            readiness: Readiness::Unknown,
-        },
-        used_at: None,
-        paused: None,
-    }
-}
-
-fn exposed(connector: &str, tool: &str) -> ExposedName {
-    ExposedName::new(format!("mcp__{connector}__{tool}"))
-}
-
-fn tool_view(connector: &str, tool: &str, enabled: bool, auto_approved: bool) -> ToolView {
-    ToolView {
-        name: ToolName::new(tool),
-        exposed_name: exposed(connector, tool),
-        title: None,
-        description: "d".into(),
-        input_schema: json!({"type": "object"}),
-        hints: ToolHints::default(),
-        enabled,
-        state: ToolState::Approved,
-        findings: Vec::new(),
-        hidden: (!enabled).then(|| "It is turned off.".to_owned()),
-        auto_approved,
-    }
-}
-
-fn offer(connector: &str, tool: &str) -> Offer {
-    let raw = json!({
-        "name": tool,
-        "title": "T",
-        "description": "d",
-        "inputSchema": {},
-        "outputSchema": {"type": "object"},
-        "annotations": {"readOnlyHint": true},
-        "_meta": {"x": 1},
-    });
-    Offer {
-        server: ConnectorId::parse(connector).unwrap(),
-        tool: Arc::new(Tool {
-            name: ToolName::new(tool),
-            title: Some("T".into()),
-            description: "d".into(),
-            input_schema: Map::new(),
-            hints: ToolHints::default(),
-            print: Fingerprint::of(&raw),
-            findings: Vec::new(),
-            raw,
-        }),
-        listing: Listing::Listed,
-    }
-}
-
-fn launch(id: &str) -> LaunchReview {
-    LaunchReview {
-        id: id.to_owned(),
-        server: ConnectorId::parse("other").unwrap(),
-        server_name: "Other".to_owned(),
-        why: LaunchWhy::New,
-        came_from: EntryOrigin::File,
-        now: LaunchShown::Run {
-            command_line: vec![PRIVATE.to_owned()],
-            program: None,
-            cwd: None,
-            env_file: None,
-            env: Vec::new(),
-        },
-        before: None,
-        stands_out: Vec::new(),
-    }
-}
-
-fn client(id: &str) -> ClientView {
-    ClientView {
-        id: id.into(),
-        name: "One".into(),
-        scopes: vec![Scope::Read],
-        servers: None,
-        asks_itself: false,
-        paired_at: 1,
-        expires_at: None,
-        last_used_at: None,
-        program: None,
-    }
-}
-
-fn tools_review() -> ToolsReview {
-    let text = || ToolText {
-        title: None,
-        description: PRIVATE.to_owned(),
-        input_schema: "{}".to_owned(),
-        output_schema: None,
-        hints: ToolHints::default(),
-    };
-    let finding = || FindingView {
-        kind: "instruction".to_owned(),
-        sentence: "It tells the assistant what to do, instead of what the tool does.".to_owned(),
-        place: "description".to_owned(),
-        excerpt: PRIVATE.to_owned(),
-    };
-    let tool = |name: &str, state, findings| {
-        Arc::new(ToolReview {
-            tool: ToolName::new(name),
-            state,
-            version: format!("v-{name}"),
-            before: None,
-            now: text(),
-            findings,
-            approved_at: None,
-        })
-    };
-    ToolsReview {
-        server: ConnectorId::parse("files").unwrap(),
-        server_name: "Files".to_owned(),
-        tools: vec![
-            tool("new", ToolState::Pending, Vec::new()),
-            tool("odd", ToolState::Held, vec![finding()]),
-        ],
-        instructions: Some(TextReview {
-            version: "v-text".to_owned(),
-            before: None,
-            now: PRIVATE.to_owned(),
-            findings: Vec::new(),
-        }),
     }
 }
 
@@ -737,113 +571,5 @@ impl Api for FakeApi {
 
     fn deep_links(&self) -> bool {
         self.deep_links.load(Ordering::Relaxed)
-    }
-}
-
-fn question(id: &str) -> ApprovalView {
-    ApprovalView {
-        id: id.to_owned(),
-        state: ApprovalState::Waiting,
-        server: ConnectorId::parse("files").unwrap(),
-        server_name: "Files".into(),
-        asked_at: 1,
-        expires_at: 2,
-        question: Question::Elicitation {
-            asks: Elicitation::Form {
-                message: PRIVATE.into(),
-                schema: json!({"type": "object"}),
-                defaults: json!({}),
-            },
-        },
-    }
-}
-
-/// A server over a [`FakeApi`] in a home of its own.
-pub(super) struct Running {
-    pub(super) api: FakeApi,
-    pub(super) hangs: mpsc::UnboundedReceiver<&'static str>,
-    pub(super) address: SocketAddr,
-    pub(super) lock: Arc<HomeLock>,
-    pub(super) shutdown: CancellationToken,
-    pub(super) task: JoinHandle<()>,
-    _folder: TempDir,
-}
-
-impl Running {
-    pub(super) async fn start() -> Self {
-        Self::start_with(Limits::default()).await
-    }
-
-    pub(super) async fn start_with(limits: Limits) -> Self {
-        Self::start_for(limits, Arc::new(NoClients)).await
-    }
-
-    /// With these clients.
-    pub(super) async fn start_for(limits: Limits, clients: Arc<dyn Clients>) -> Self {
-        let (folder, lock) = home();
-        let (api, hangs) = FakeApi::new();
-        let shutdown = CancellationToken::new();
-        let (state, mut watched) = watch::channel(ApiView::Starting { port: 0 });
-        let router = routes::router(api.clone(), shutdown.clone());
-        let options = ServeOptions {
-            port: 0,
-            lock: lock.clone(),
-            socket_caller: Caller::Owner,
-            kin: Kin::new(Nobody),
-            clients,
-            limits,
-        };
-        let task = tokio::spawn(serve_router(router, options, state, shutdown.clone()));
-        let port = listening(&mut watched).await;
-        Self {
-            api,
-            hangs,
-            address: SocketAddr::from(([127, 0, 0, 1], port)),
-            lock,
-            shutdown,
-            task,
-            _folder: folder,
-        }
-    }
-
-    /// Sends these bytes on a connection of their own and reads one answer.
-    pub(super) async fn ask(&self, bytes: impl AsRef<[u8]>) -> Reply {
-        let mut stream = self.connect().await;
-        // A refusal may close the connection while the rest is on its way.
-        let _ = stream.write_all(bytes.as_ref()).await;
-        Reply::read(&mut stream).await
-    }
-
-    pub(super) async fn connect(&self) -> TcpStream {
-        TcpStream::connect(self.address).await.unwrap()
-    }
-
-    #[cfg(unix)]
-    pub(super) async fn connect_local(&self) -> tokio::net::UnixStream {
-        tokio::net::UnixStream::connect(self.lock.home().socket_path())
-            .await
-            .unwrap()
-    }
-
-    pub(super) async fn stop(self) {
-        self.shutdown.cancel();
-        self.task.await.unwrap();
-    }
-}
-
-pub(super) fn home() -> (TempDir, Arc<HomeLock>) {
-    let folder = tempfile::tempdir().unwrap();
-    let home = Home::at(folder.path()).unwrap();
-    home.prepare().unwrap();
-    let lock = Arc::new(home.lock("test").unwrap());
-    (folder, lock)
-}
-
-/// Waits until the port is bound.
-pub(super) async fn listening(state: &mut watch::Receiver<ApiView>) -> u16 {
-    let is_bound = |view: &ApiView| matches!(view, ApiView::Listening { .. });
-    match &*state.wait_for(is_bound).await.unwrap() {
-        ApiView::Listening { port } => *port,
-        ApiView::Starting { .. } | ApiView::PortTaken { .. } => unreachable!(),
     }
 }

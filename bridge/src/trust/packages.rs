@@ -63,18 +63,50 @@ pub fn packages(command: &str, args: &[String]) -> Vec<Package> {
     }
 }
 
+/// A package that one of the runner's own options names.
+struct Named {
+    option: &'static str,
+    arg: usize,
+    /// Bytes of the argument before it.
+    start: usize,
+}
+
+/// Walks a runner's own options, of which those in `valued` take a word of no interest here. With the index of the first word
+/// behind them.
+fn options(args: &[String], from: usize, naming: &[&'static str], valued: &[&str]) -> (Vec<Named>, usize) {
+    let mut named = Vec::new();
+    let mut index = from;
+    while let Some(arg) = args.get(index) {
+        let value = naming
+            .iter()
+            .find_map(|option| Some((*option, value_of(args, index, option)?)));
+        if let Some((option, (arg, start))) = value {
+            named.push(Named { option, arg, start });
+            index = arg + 1;
+        } else if valued.contains(&arg.as_str()) {
+            index += 2;
+        } else if arg == "--" {
+            return (named, index + 1);
+        } else if arg.starts_with('-') {
+            index += 1;
+        } else {
+            break;
+        }
+    }
+    (named, index)
+}
+
 /// An option's value: in the same argument after `=`, or the next argument.
-fn value_of(args: &[String], index: usize, names: &[&str]) -> Option<(usize, usize)> {
+fn value_of(args: &[String], index: usize, option: &str) -> Option<(usize, usize)> {
     let arg = &args[index];
-    if names.contains(&arg.as_str()) {
+    if arg == option {
         return args.get(index + 1).map(|_| (index + 1, 0));
     }
     let (name, _) = arg.split_once('=')?;
-    names.contains(&name).then_some((index, name.len() + 1))
+    (name == option).then_some((index, name.len() + 1))
 }
 
 fn npm(args: &[String], from: usize) -> Vec<Package> {
-    const PACKAGE: &[&str] = &["-p", "--package"];
     const VALUED: &[&str] = &[
         "--registry",
         "--cache",
@@ -85,23 +117,11 @@ fn npm(args: &[String], from: usize) -> Vec<Package> {
         "-c",
         "--call",
     ];
-    let mut found = Vec::new();
-    let mut index = from;
-    while let Some(arg) = args.get(index) {
-        if let Some((at, start)) = value_of(args, index, PACKAGE) {
-            found.extend(npm_package(args, at, start));
-            index = at + 1;
-        } else if VALUED.contains(&arg.as_str()) {
-            index += 2;
-        } else if arg == "--" {
-            index += 1;
-            break;
-        } else if arg.starts_with('-') {
-            index += 1;
-        } else {
-            break;
-        }
-    }
+    let (named, index) = options(args, from, &["-p", "--package"], VALUED);
+    let mut found: Vec<_> = named
+        .iter()
+        .filter_map(|named| npm_package(args, named.arg, named.start))
+        .collect();
     // With packages named apart, the first word is a command that one of them brings.
     if found.is_empty() && index < args.len() {
         found.extend(npm_package(args, index, 0));
@@ -136,8 +156,6 @@ fn npm_package(args: &[String], arg: usize, start: usize) -> Option<Package> {
 }
 
 fn python(args: &[String], from: usize) -> Vec<Package> {
-    const FROM: &[&str] = &["--from", "--spec"];
-    const WITH: &[&str] = &["--with", "--with-editable"];
     const VALUED: &[&str] = &[
         "-p",
         "--python",
@@ -169,28 +187,12 @@ fn python(args: &[String], from: usize) -> Vec<Package> {
         "--keyring-provider",
         "--index-strategy",
     ];
-    let mut found = Vec::new();
-    let mut is_named = false;
-    let mut index = from;
-    while let Some(arg) = args.get(index) {
-        if let Some((at, start)) = value_of(args, index, FROM) {
-            found.extend(python_package(args, at, start));
-            is_named = true;
-            index = at + 1;
-        } else if let Some((at, start)) = value_of(args, index, WITH) {
-            found.extend(python_package(args, at, start));
-            index = at + 1;
-        } else if VALUED.contains(&arg.as_str()) {
-            index += 2;
-        } else if arg == "--" {
-            index += 1;
-            break;
-        } else if arg.starts_with('-') {
-            index += 1;
-        } else {
-            break;
-        }
-    }
+    let (named, index) = options(args, from, &["--from", "--spec", "--with", "--with-editable"], VALUED);
+    let is_named = named.iter().any(|named| ["--from", "--spec"].contains(&named.option));
+    let mut found: Vec<_> = named
+        .iter()
+        .filter_map(|named| python_package(args, named.arg, named.start))
+        .collect();
     if !is_named && index < args.len() {
         // The tool itself is the first to be told of.
         let tool = python_package(args, index, 0);
@@ -203,7 +205,7 @@ fn python(args: &[String], from: usize) -> Vec<Package> {
 fn uv_run(args: &[String]) -> Vec<Package> {
     let mut found = Vec::new();
     for index in 1..args.len() {
-        if let Some((at, start)) = value_of(args, index, &["--with"]) {
+        if let Some((at, start)) = value_of(args, index, "--with") {
             found.extend(python_package(args, at, start));
         }
         if !args[index].starts_with('-') && !args[index - 1].starts_with('-') {
