@@ -11,6 +11,7 @@ mod quick;
 mod report;
 mod restart;
 mod soak;
+mod trust;
 
 use std::process::ExitCode;
 
@@ -19,11 +20,13 @@ fn main() -> ExitCode {
     match words.next().as_deref() {
         Some("decide") => report::print(&decide::measure()),
         Some("quick") => report::print(&quick::measure()),
+        Some("trust") => report::print(&trust::measure()),
         Some("fifty") => report::print(&fifty::measure()),
         Some("restart") => report::print(&restart::measure()),
         Some("all") => {
             let mut lines = quick::measure();
             lines.extend(decide::measure());
+            lines.extend(trust::measure());
             lines.extend(fifty::measure());
             lines.extend(restart::measure());
             report::print(&lines);
@@ -40,7 +43,7 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: neuron-bench all | quick | decide | fifty | restart | soak [MINUTES [SEED]]");
+    eprintln!("usage: neuron-bench all | quick | decide | trust | fifty | restart | soak [MINUTES [SEED]]");
     ExitCode::from(64)
 }
 

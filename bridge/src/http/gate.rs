@@ -12,7 +12,7 @@ pub(super) const CALLBACK_PATH: &str = crate::oauth::CALLBACK_PATH;
 
 /// What a request came in by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Door {
+pub enum Door {
     /// The loopback port with this number.
     Port(u16),
     /// The local socket, whose clients have no port to name.
@@ -23,7 +23,7 @@ pub(super) enum Door {
 ///
 /// # Errors
 /// `bad_request`, `host_not_allowed`, `origin_not_allowed`, `method_not_allowed`, `unsupported_media_type`, `too_large`.
-pub(super) fn check(head: &Parts, raw: &[u8], door: Door, allowed_origins: &[String]) -> Result<(), ApiError> {
+pub fn check(head: &Parts, raw: &[u8], door: Door, allowed_origins: &[String]) -> Result<(), ApiError> {
     has_origin_form(head)?;
     has_our_host(&head.headers, door)?;
     comes_from_no_foreign_page(head, allowed_origins)?;

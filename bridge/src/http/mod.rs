@@ -14,7 +14,7 @@ mod credential;
 mod crowd;
 mod events;
 mod extract;
-mod gate;
+pub mod gate;
 mod kin;
 mod limits;
 mod manage;
