@@ -81,6 +81,8 @@ pub enum Verdict {
     Cancelled,
     /// Nobody answered in time.
     Expired,
+    /// It was put off for somebody who had no question waiting.
+    MadeWay,
 }
 
 impl Verdict {
@@ -88,7 +90,7 @@ impl Verdict {
         match self {
             Self::Approved(_) | Self::Allowed(_) => ApprovalState::Approved,
             Self::Denied | Self::Cancelled => ApprovalState::Denied,
-            Self::Expired => ApprovalState::Expired,
+            Self::Expired | Self::MadeWay => ApprovalState::Expired,
         }
     }
 }
@@ -204,7 +206,11 @@ impl Approvals {
         };
         let mut queue = self.lock();
         let caller = asker.label.clone();
-        queue.ask(view, asker, matter, waiter, Instant::now())?;
+        let makes_way = queue.ask(view, asker, matter, waiter, Instant::now())?;
+        if let Some(makes_way) = makes_way {
+            // It waits for as long as the queue is held.
+            let _ = self.settle(&mut queue, &makes_way, Verdict::MadeWay);
+        }
         self.events.publish(Event::ApprovalRequested {
             approval: id.clone(),
             server,
@@ -306,7 +312,7 @@ impl Approvals {
         }
     }
 
-    /// Whoever asked this may not ask for an hour; all that it asks is denied.
+    /// Whoever asked this may not ask for an hour, nor who shares its limits; all that they ask is denied.
     ///
     /// # Errors
     /// [`Unanswerable`]
@@ -316,7 +322,7 @@ impl Approvals {
         self.manners()
             .stop(&muted, &asker, &question.who, Instant::now(), unix_ms());
         let mut queue = self.lock();
-        for id in queue.ids_of(&asker) {
+        for id in queue.ids_of(&asker.group()) {
             // They wait for as long as the queue is held.
             let _ = self.settle(&mut queue, &id, Verdict::Denied);
         }
@@ -460,6 +466,7 @@ fn outcome(verdict: &Verdict) -> Outcome {
         Verdict::Denied => Outcome::Denied(Code::Denied.name()),
         Verdict::Cancelled => Outcome::Cancelled,
         Verdict::Expired => Outcome::Denied(Code::ApprovalTimeout.name()),
+        Verdict::MadeWay => Outcome::Denied(Code::RateLimited.name()),
     }
 }
 
@@ -492,7 +499,7 @@ fn entry(view: &ApprovalView, caller: &str, verdict: &Verdict, outcome: Outcome)
             Verdict::Approved(_) => PersonAnswer::Once,
             Verdict::Allowed(answer) => *answer,
             Verdict::Denied => PersonAnswer::Denied,
-            Verdict::Cancelled | Verdict::Expired => PersonAnswer::Unanswered,
+            Verdict::Cancelled | Verdict::Expired | Verdict::MadeWay => PersonAnswer::Unanswered,
         },
     };
     entry

@@ -14,6 +14,7 @@ pub mod config;
 pub mod connector;
 pub mod error;
 pub mod event;
+mod fairness;
 pub mod home;
 pub mod http;
 pub mod ids;

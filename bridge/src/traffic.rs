@@ -5,6 +5,7 @@
 //! of what is called.
 
 mod book;
+mod source;
 
 use std::{
     collections::HashMap,
@@ -19,8 +20,9 @@ use std::{
 use tokio::sync::oneshot;
 
 use self::book::{Book, Entry, Ticket};
+pub use self::source::Source;
 use crate::{
-    caller::{Program, ProgramCell, ProgramKey},
+    caller::ProgramCell,
     error::{ApiError, Code},
 };
 
@@ -42,31 +44,6 @@ const TRY_AGAIN: Duration = Duration::from_secs(2);
 /// Calls of walk-ins whose program was not looked for yet, counted together. Only beyond them is it looked for first,
 /// because that takes milliseconds.
 const MOST_UNRESOLVED: usize = 32;
-
-/// Who is counted as one caller.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Source {
-    Owner,
-    /// A paired client, by its id.
-    Client(String),
-    /// Walk-ins of one program.
-    Program(ProgramKey),
-    /// A walk-in whose program cannot be told from others by its file.
-    Process(u32),
-    /// Walk-ins whose program was not looked for yet.
-    Unresolved,
-    /// Walk-ins whose program the system does not tell.
-    Unknown,
-}
-
-impl Source {
-    pub(crate) fn of_program(program: Option<&Program>) -> Self {
-        match program {
-            Some(program) => program.key().map_or(Self::Process(program.pid), Self::Program),
-            None => Self::Unknown,
-        }
-    }
-}
 
 /// The places for calls. Clones share them.
 #[derive(Clone)]
@@ -100,9 +77,9 @@ impl Traffic {
     /// Whom a walk-in counts as. Looks for its program only if many calls run whose program is not known yet.
     pub async fn walk_in(&self, program: &ProgramCell) -> Source {
         match program.known() {
-            Some(found) => Source::of_program(found.as_deref()),
+            Some(found) => Source::of_program(found.as_deref()).group(),
             None if self.lock().book.running_of(&Source::Unresolved) < MOST_UNRESOLVED => Source::Unresolved,
-            None => Source::of_program(program.get().await.as_deref()),
+            None => Source::of_program(program.get().await.as_deref()).group(),
         }
     }
 

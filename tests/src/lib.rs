@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod fake;
 pub mod home;
 pub mod http;
+pub mod inline;
 #[cfg(target_os = "linux")]
 pub mod keyring;
 pub mod process;

@@ -11,6 +11,7 @@ use neuron_tests::{
     fake::{Fake, Seen},
     home::{Home, config_text},
     http::{Answer, Connection},
+    inline::Inline,
     wait::{SOON, eventually},
 };
 use serde_json::{Value, json};
@@ -231,6 +232,35 @@ fn of_a_hundred_identical_calls_one_yes_runs_one() {
         );
         assert_eq!(asked.arrived(), 1);
     });
+}
+
+#[test]
+fn a_program_that_starts_itself_anew_leaves_room_for_the_questions_of_others() {
+    let asked = Asked::start();
+    let call = |n: usize| json!({"name": "mcp__s__echo", "input": {"n": n}});
+    let mut many: Vec<_> = (0..20)
+        .map(|n| Inline::post(&asked.bridge, "/mcp/call", &call(n)))
+        .collect();
+    eventually("those that find no room", SOON, || {
+        let over = many.iter_mut().filter_map(|one| one.is_over().then_some(()));
+        (over.count() == 15).then_some(())
+    });
+    let questions = wait_for_questions(&asked.bridge, 5);
+    std::thread::scope(|scope| {
+        let other = asked.call(scope, "echo", json!({"n": 100}));
+        let all = wait_for_questions(&asked.bridge, 6);
+        let others = all.last().unwrap();
+        assert_eq!(others["question"]["call"]["arguments"][0]["value"], "100");
+        asked.says(others, &json!({"answer": "approve"})).ok();
+        other.join().unwrap().ok();
+    });
+    for question in &questions {
+        asked.says(question, &json!({"answer": "deny"})).ok();
+    }
+    let answers = many.into_iter().map(|one| one.answer()["code"].clone());
+    let (denied, later): (Vec<_>, Vec<_>) = answers.partition(|code| code == "denied");
+    assert_eq!((denied.len(), later), (5, vec![json!("rate_limited"); 15]));
+    assert_eq!(asked.arrived(), 1);
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Who may not ask at present, what nobody answered, and what goes once without asking. Pure; time is passed in.
 //!
 //! Questions that nobody answers are no reason to put more of them: after [`UNANSWERED`] of one caller the next ones wait
-//! for the person to be back. All of it is gone when the program quits.
+//! for the person to be back. A program that starts itself anew stays the one it was where that can be told. All of it is
+//! gone when the program quits.
 
 use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Asker, Matter};
+use super::{Asker, Matter, queue::Group};
 use crate::snapshot::{ApprovalView, MutedView, WhoView};
 
 /// Questions of one caller in a row that nobody answered, until it is muted.
@@ -16,7 +17,7 @@ const UNANSWERED: u32 = 2;
 pub const STOPPED_FOR: Duration = Duration::from_secs(60 * 60);
 /// How long a call that was missed may go without asking, once the person said so.
 pub const NEXT_TIME_WITHIN: Duration = Duration::from_secs(600);
-/// Callers that are remembered; the oldest goes.
+/// Callers that are remembered; the oldest goes that was not told to stop.
 pub const MOST_CALLERS: usize = 64;
 /// Missed questions, and calls that may go next time; the oldest goes.
 pub const MOST_MISSED: usize = 20;
@@ -41,7 +42,7 @@ pub(super) struct Manners {
 #[derive(Debug)]
 struct Known {
     id: String,
-    asker: Asker,
+    group: Group,
     who: WhoView,
     unanswered: u32,
     /// Until when the person wants to hear nothing of it; the same in Unix milliseconds.
@@ -66,13 +67,16 @@ impl Manners {
     /// Whether this caller may not ask.
     pub fn muted(&mut self, asker: &Asker, now: Instant) -> Option<Mute> {
         self.forget_over(now);
-        let known = self.callers.iter().find(|known| known.asker == *asker)?;
+        let group = asker.group();
+        let known = self.callers.iter().find(|known| known.group == group)?;
         known.mute()
     }
 
     /// Nobody answered this question in time.
     pub fn missed(&mut self, view: ApprovalView, who: &WhoView, asker: &Asker, matter: Matter) {
-        self.known(&view.id, asker, who).unanswered += 1;
+        if let Some(known) = self.known(&view.id, asker, who) {
+            known.unanswered = known.unanswered.saturating_add(1);
+        }
         if self.missed.len() == MOST_MISSED {
             self.missed.pop_back();
         }
@@ -87,7 +91,15 @@ impl Manners {
     pub fn stop(&mut self, id: &str, asker: &Asker, who: &WhoView, now: Instant, unix_now: u64) {
         let within = u64::try_from(STOPPED_FOR.as_millis()).unwrap_or(u64::MAX);
         let stopped = Some((now + STOPPED_FOR, unix_now.saturating_add(within)));
-        self.known(id, asker, who).stopped = stopped;
+        if self.callers.iter().all(|known| known.stopped.is_some()) && self.callers.len() == MOST_CALLERS {
+            // So many at once were told by the person's own clicks; what is nearly over is the least loss.
+            let by_end = self.callers.iter().enumerate();
+            let first = by_end.min_by_key(|(_, known)| known.stopped).map(|(at, _)| at);
+            first.and_then(|at| self.callers.remove(at));
+        }
+        if let Some(known) = self.known(id, asker, who) {
+            known.stopped = stopped;
+        }
     }
 
     /// The person is there: whoever was muted for want of an answer may ask again. Whether that changes anything.
@@ -163,24 +175,23 @@ impl Manners {
         }
     }
 
-    fn known(&mut self, id: &str, asker: &Asker, who: &WhoView) -> &mut Known {
-        let at = match self.callers.iter().position(|known| known.asker == *asker) {
-            Some(at) => at,
-            None => {
-                if self.callers.len() == MOST_CALLERS {
-                    self.callers.pop_front();
-                }
-                self.callers.push_back(Known {
-                    id: id.to_owned(),
-                    asker: asker.clone(),
-                    who: who.clone(),
-                    unanswered: 0,
-                    stopped: None,
-                });
-                self.callers.len() - 1
+    /// `None` where so many were told to stop that nobody else is remembered.
+    fn known(&mut self, id: &str, asker: &Asker, who: &WhoView) -> Option<&mut Known> {
+        let group = asker.group();
+        if !self.callers.iter().any(|known| known.group == group) {
+            if self.callers.len() == MOST_CALLERS {
+                let goes = self.callers.iter().position(|known| known.stopped.is_none())?;
+                self.callers.remove(goes);
             }
-        };
-        &mut self.callers[at]
+            self.callers.push_back(Known {
+                id: id.to_owned(),
+                group: group.clone(),
+                who: who.clone(),
+                unanswered: 0,
+                stopped: None,
+            });
+        }
+        self.callers.iter_mut().find(|known| known.group == group)
     }
 }
 

@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::Matter;
 use crate::{
+    fairness::{self, Share},
     snapshot::{ApprovalState, ApprovalView, Question},
     traffic::Source,
 };
@@ -17,11 +18,13 @@ pub const LONGER: Duration = Duration::from_secs(600);
 /// A change that nobody answers is forgotten (DESIGN §7.2).
 pub const CHANGE_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Questions about calls that may wait for one caller, and of one connector those that it asks itself.
+/// Questions about calls that may wait for one caller, and of one connector those that it asks itself. Programs that can
+/// be told apart by their processes alone count together.
 pub const MOST_OF_ONE: usize = 5;
 /// Questions of one connector that may wait for one caller: none uses up what a caller has.
 pub const MOST_OF_PAIR: usize = 2;
-/// Questions about calls, and of connectors, that may wait in all.
+/// Questions about calls, and of connectors, that may wait in all. Beyond them a caller that has none waiting gets the
+/// place of the latest one of whoever has most.
 pub const MOST: usize = 20;
 /// Changes that may wait in all.
 pub const MOST_CHANGES: usize = 20;
@@ -59,6 +62,35 @@ pub struct Asker {
     pub label: String,
     /// Which of those with this label it is, where that is told apart.
     pub source: Option<Source>,
+}
+
+/// Those whose limits are counted together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    label: String,
+    source: Option<Source>,
+}
+
+impl Asker {
+    /// Whose limits it shares.
+    pub fn group(&self) -> Group {
+        self.wider(Source::group)
+    }
+
+    /// In whose name it holds a place.
+    pub fn share(&self) -> Share<Group> {
+        Share {
+            group: self.group(),
+            kin: self.wider(Source::kin),
+        }
+    }
+
+    fn wider(&self, widen: impl Fn(&Source) -> Source) -> Group {
+        Group {
+            label: self.label.clone(),
+            source: self.source.as_ref().map(widen),
+        }
+    }
 }
 
 /// How long a question waits.
@@ -108,7 +140,8 @@ impl<W> Default for Queue<W> {
 }
 
 impl<W> Queue<W> {
-    /// Adds a question of `asker`; the view's `expires_at` is set to when it ends.
+    /// Adds a question of `asker`; the view's `expires_at` is set to when it ends. Gives the id of the one that makes way
+    /// for it, which is to be settled.
     pub fn ask(
         &mut self,
         mut view: ApprovalView,
@@ -116,8 +149,8 @@ impl<W> Queue<W> {
         matter: Option<Matter>,
         waiter: W,
         now: Instant,
-    ) -> Result<(), Full> {
-        self.has_room(&view, &asker)?;
+    ) -> Result<Option<String>, Full> {
+        let makes_way = self.room(&view, &asker)?;
         let within = Lifetime::of(&view.question).first;
         view.expires_at = view.asked_at + millis(within);
         self.waiting.push(Item {
@@ -128,40 +161,44 @@ impl<W> Queue<W> {
             asked: now,
             deadline: now + within,
         });
-        Ok(())
+        Ok(makes_way)
     }
 
-    fn has_room(&self, view: &ApprovalView, asker: &Asker) -> Result<(), Full> {
+    fn room(&self, view: &ApprovalView, asker: &Asker) -> Result<Option<String>, Full> {
         let is_change = |item: &&Item<W>| matches!(item.view.question, Question::Manage { .. });
-        let count = |is_like: &dyn Fn(&Item<W>) -> bool| {
-            let calls = self.waiting.iter().filter(|item| !is_change(item));
-            calls.filter(|item| is_like(item)).count()
-        };
-        let is_askers = |item: &Item<W>| item.asker == *asker;
+        let calls = || self.waiting.iter().filter(|item| !is_change(item));
+        let count = |is_like: &dyn Fn(&Item<W>) -> bool| calls().filter(|item| is_like(item)).count();
+        let group = asker.group();
+        let is_askers = |item: &Item<W>| item.asker.group() == group;
         let is_servers = |item: &Item<W>| item.view.server == view.server;
         let is_its_own =
             |item: &Item<W>| is_servers(item) && matches!(item.view.question, Question::Elicitation { .. });
         match &view.question {
             Question::Manage { .. } if self.waiting.iter().filter(is_change).count() >= MOST_CHANGES => {
-                Err(Full::Changes)
+                return Err(Full::Changes);
             }
-            Question::Manage { .. } => Ok(()),
-            Question::Call { .. } | Question::Elicitation { .. } if count(&|_| true) >= MOST => Err(Full::InAll),
-            Question::Call { .. } if count(&is_askers) >= MOST_OF_ONE => Err(Full::OfOne),
-            Question::Call { .. } => Ok(()),
+            Question::Manage { .. } => return Ok(None),
+            Question::Call { .. } if count(&is_askers) >= MOST_OF_ONE => return Err(Full::OfOne),
+            Question::Call { .. } => {}
             Question::Elicitation { .. } if count(&|item| is_askers(item) && is_its_own(item)) >= MOST_OF_PAIR => {
-                Err(Full::OfPair)
+                return Err(Full::OfPair);
             }
             Question::Elicitation { .. } if count(&is_askers).max(count(&is_its_own)) >= MOST_OF_ONE => {
-                Err(Full::OfOne)
+                return Err(Full::OfOne);
             }
-            Question::Elicitation { .. } => Ok(()),
+            Question::Elicitation { .. } => {}
         }
+        if count(&|_| true) < MOST {
+            return Ok(None);
+        }
+        let held: Vec<_> = calls().map(|item| item.asker.share()).collect();
+        let at = fairness::makes_way(&held, &asker.share()).ok_or(Full::InAll)?;
+        Ok(calls().nth(at).map(|item| item.view.id.clone()))
     }
 
-    /// The ids of those that wait and belong to this caller.
-    pub fn ids_of(&self, asker: &Asker) -> Vec<String> {
-        let its = self.waiting.iter().filter(|item| item.asker == *asker);
+    /// The ids of those that wait and belong to these callers.
+    pub fn ids_of(&self, group: &Group) -> Vec<String> {
+        let its = self.waiting.iter().filter(|item| item.asker.group() == *group);
         its.map(|item| item.view.id.clone()).collect()
     }
 

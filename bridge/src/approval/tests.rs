@@ -4,11 +4,13 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::{
+    manners::MOST_CALLERS,
     queue::{ANSWER_WITHIN, KEPT, LONGER, MOST, MOST_CHANGES, MOST_OF_ONE, MOST_OF_PAIR},
     *,
 };
 use crate::{
     activity::Keep,
+    caller::{ProgramKey, Script},
     snapshot::{AskedSubject, CallQuestion, ChangeQuestion, WhoKind, WhoView},
     traffic::Source,
 };
@@ -172,9 +174,9 @@ async fn so_many_wait_for_one_caller_of_one_connector_and_in_all() {
     for n in kept.len()..MOST {
         kept.push(approvals.ask(asking(&format!("t{n}"), &format!("d{n}"))).unwrap());
     }
-    assert_eq!(full("new", "new"), Full::InAll);
+    assert_eq!(full("new", "d10"), Full::InAll);
     kept.pop();
-    kept.push(approvals.ask(asking("new", "new")).unwrap());
+    kept.push(approvals.ask(asking("new", "d10")).unwrap());
 }
 
 #[tokio::test]
@@ -215,8 +217,8 @@ fn who(name: &str) -> WhoView {
     }
 }
 
-/// A call of the program with this process id.
-fn calling(pid: u32, n: u32) -> Asking {
+/// A call of one of the programs that can be told apart.
+fn calling(program: u32, n: u32) -> Asking {
     let server = ConnectorId::parse("files").unwrap();
     let arguments = content(json!({"n": n})).unwrap();
     Asking {
@@ -224,7 +226,10 @@ fn calling(pid: u32, n: u32) -> Asking {
         server_name: "Files".to_owned(),
         asker: Asker {
             label: "walk-in".to_owned(),
-            source: Some(Source::Process(pid)),
+            source: Some(Source::Program(ProgramKey {
+                path: "/agent".into(),
+                script: Some(Script::File(format!("/{program}.py").into())),
+            })),
         },
         question: Question::Call {
             call: Box::new(CallQuestion {
@@ -244,12 +249,125 @@ fn calling(pid: u32, n: u32) -> Asking {
     }
 }
 
-fn mute(approvals: &Arc<Approvals>, pid: u32) -> Option<Mute> {
-    match approvals.ask(calling(pid, 99)).err() {
+/// The same of a process whose program is code in its arguments: nothing lasting tells it from others of this file.
+fn calling_inline(pid: u32, path: Option<&str>, n: u32) -> Asking {
+    let mut asking = calling(0, n);
+    asking.asker.source = Some(Source::Process {
+        pid,
+        path: path.map(Into::into),
+    });
+    asking
+}
+
+fn mute(approvals: &Arc<Approvals>, program: u32) -> Option<Mute> {
+    mute_of(approvals, calling(program, 99))
+}
+
+fn mute_of(approvals: &Arc<Approvals>, asking: Asking) -> Option<Mute> {
+    match approvals.ask(asking).err() {
         None => None,
         Some(NotAsked::Muted(mute)) => Some(mute),
         Some(other) => panic!("{other:?}"),
     }
+}
+
+#[tokio::test]
+async fn a_program_that_starts_itself_anew_has_no_more_questions_than_one() {
+    for path in [Some("/usr/bin/python3"), None] {
+        let approvals = approvals();
+        let mut kept = Vec::new();
+        for pid in 0..20 {
+            match approvals.ask(calling_inline(pid, path, pid)) {
+                Ok(waiting) => kept.push(waiting),
+                Err(NotAsked::Full(Full::OfOne)) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(kept.len(), MOST_OF_ONE, "{path:?}");
+        kept.push(approvals.ask(calling(1, 1)).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn nobodys_many_questions_keep_out_anothers_first() {
+    let approvals = approvals();
+    let mut kept = Vec::new();
+    // Four scripts of one interpreter, each with as many as one may have.
+    for program in 0..4 {
+        for n in 0..5 {
+            kept.push(approvals.ask(calling(program, n)).unwrap());
+        }
+    }
+    assert_eq!(kept.len(), MOST);
+    let first = approvals.ask(calling_inline(1, Some("/usr/bin/agent"), 1)).unwrap();
+    let mut last = kept.pop().unwrap();
+    assert_eq!(last.verdict().await, Verdict::MadeWay);
+    assert_eq!(approvals.find(&last.id, None).unwrap().state, ApprovalState::Expired);
+    assert_eq!(approvals.left(), (Vec::new(), Vec::new()), "the person missed nothing");
+    let refused = |asking| match approvals.ask(asking).err() {
+        Some(NotAsked::Full(full)) => full,
+        other => panic!("{other:?}"),
+    };
+    let second = calling_inline(1, Some("/usr/bin/agent"), 2);
+    assert_eq!(
+        refused(second),
+        Full::InAll,
+        "it has one, and nobody is put off for more"
+    );
+    assert_eq!(refused(calling(3, 9)), Full::InAll);
+    assert_eq!(approvals.waiting(None).len(), MOST);
+    assert_eq!(approvals.find(&first.id, None).unwrap().state, ApprovalState::Waiting);
+}
+
+#[tokio::test(start_paused = true)]
+async fn starting_anew_ends_neither_kind_of_mute() {
+    let python = |pid, n| calling_inline(pid, Some("/usr/bin/python3"), n);
+    let approvals = approvals();
+    for pid in 0..2 {
+        approvals.ask(python(pid, 1)).unwrap().verdict().await;
+    }
+    assert_eq!(mute_of(&approvals, python(3, 1)), Some(Mute::UntilBack));
+    approvals.back();
+    let (mut one, mut other) = (
+        approvals.ask(python(4, 1)).unwrap(),
+        approvals.ask(python(5, 1)).unwrap(),
+    );
+    approvals.stop_asking(&one.id).unwrap();
+    assert_eq!(
+        (one.verdict().await, other.verdict().await),
+        (Verdict::Denied, Verdict::Denied)
+    );
+    assert_eq!(mute_of(&approvals, python(6, 1)), Some(Mute::Stopped));
+    let elsewhere = calling_inline(6, Some("/usr/bin/node"), 1);
+    assert_eq!(mute_of(&approvals, elsewhere), None, "another file is another program");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_number_of_newcomers_makes_it_forget_who_was_told_to_stop() {
+    let approvals = approvals();
+    let stop = |program| {
+        let waiting = approvals.ask(calling(program, 1)).unwrap();
+        approvals.stop_asking(&waiting.id).unwrap();
+    };
+    // Many who leave their questions unanswered at once, so that all of it takes minutes.
+    let unanswered = async |programs: std::ops::Range<u32>| {
+        for first in programs.step_by(MOST) {
+            let mut asked: Vec<_> = (0..20).map(|n| approvals.ask(calling(first + n, 1)).unwrap()).collect();
+            for waiting in &mut asked {
+                assert_eq!(waiting.verdict().await, Verdict::Expired);
+            }
+        }
+    };
+    stop(0);
+    unanswered(1_000..1_080).await;
+    assert_eq!(mute(&approvals, 0), Some(Mute::Stopped));
+    approvals.back();
+    for program in 1..u32::try_from(MOST_CALLERS).unwrap() {
+        stop(program);
+    }
+    unanswered(2_000..2_020).await;
+    assert_eq!(approvals.left().1.len(), MOST_CALLERS);
+    assert_eq!(mute(&approvals, 0), Some(Mute::Stopped));
 }
 
 #[tokio::test(start_paused = true)]

@@ -327,6 +327,13 @@ impl Permit<'_> {
                 Code::ApprovalTimeout,
                 format!("The person was asked about {what} of {shown} and did not answer in time; nothing was sent."),
             )),
+            Verdict::MadeWay => Err(ApiError::new(
+                Code::RateLimited,
+                format!(
+                    "The question about {what} of {shown} was put off, because too many wait and most of them are of this \
+                     program; nothing was sent. Wait until some are answered."
+                ),
+            )),
         }
     }
 
@@ -422,14 +429,9 @@ impl Wanted {
 
 /// Whose questions these are: walk-ins are told apart by their programs.
 pub(super) async fn asker(caller: &Caller) -> Asker {
-    let source = match caller {
-        Caller::Owner => Source::Owner,
-        Caller::Client { pass, .. } => Source::Client(pass.id.clone()),
-        Caller::WalkIn(program) => Source::of_program(program.get().await.as_deref()),
-    };
     Asker {
         label: caller.label().to_owned(),
-        source: Some(source),
+        source: Some(Source::of(caller).await),
     }
 }
 

@@ -403,7 +403,8 @@ pub(super) fn asked_for(asker: &Asker) -> Result<RuleCaller, ApiError> {
         Some(Source::Program(key)) => Ok(RuleCaller::Program {
             program: ProgramId::of(key).ok_or_else(unnamed)?,
         }),
-        Some(Source::Owner | Source::Process(_) | Source::Unresolved | Source::Unknown) | None => Err(unnamed()),
+        Some(Source::Owner | Source::Process { .. } | Source::File(_) | Source::Unresolved | Source::Unknown)
+        | None => Err(unnamed()),
     }
 }
 

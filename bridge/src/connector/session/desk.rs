@@ -88,7 +88,7 @@ impl From<Verdict> for Response {
             Verdict::Approved(content) => Self::Accept(content),
             Verdict::Denied => Self::Decline,
             // A yes to a call is none to a form.
-            Verdict::Cancelled | Verdict::Expired | Verdict::Allowed(_) => Self::Cancel,
+            Verdict::Cancelled | Verdict::Expired | Verdict::MadeWay | Verdict::Allowed(_) => Self::Cancel,
         }
     }
 }
