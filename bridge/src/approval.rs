@@ -10,7 +10,10 @@ mod manners;
 mod matter;
 mod queue;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use serde_json::{Map, Value};
 use tokio::{
@@ -18,7 +21,7 @@ use tokio::{
     time::Instant,
 };
 
-pub use self::queue::{Asker, Full, Unanswerable};
+pub use self::queue::{Asker, Full, Group, Unanswerable};
 use self::{manners::Manners, queue::Queue};
 pub use self::{
     manners::Mute,
@@ -33,7 +36,7 @@ use crate::{
     ids::ConnectorId,
     snapshot::{
         ActivityCaller, ActivityQuestion, ActivityWhat, AllowedBy, ApprovalState, ApprovalView, CallQuestion,
-        Elicitation, MutedView, PersonAnswer, Question,
+        Elicitation, MutedView, PersonAnswer, Question, WhoView,
     },
 };
 
@@ -312,15 +315,11 @@ impl Approvals {
         }
     }
 
-    /// Whoever asked this may not ask for an hour, nor who shares its limits; all that they ask is denied.
-    ///
-    /// # Errors
-    /// [`Unanswerable`]
-    pub fn stop_asking(&self, id: &str) -> Result<(), Unanswerable> {
-        let OpenCall { asker, question, .. } = self.open_call(id)?;
-        let muted = draw_id().unwrap_or_else(|_| id.to_owned());
-        self.manners()
-            .stop(&muted, &asker, &question.who, Instant::now(), unix_ms());
+    /// This caller may not ask for an hour, nor who shares its limits; all that they ask is denied.
+    pub fn stop(&self, asker: &Asker, who: &WhoView) {
+        // Where none can be drawn, one that nobody guesses is no loss: the hour ends by itself.
+        let id = draw_id().unwrap_or_default();
+        self.manners().stop(&id, asker, who, Instant::now(), unix_ms());
         let mut queue = self.lock();
         for id in queue.ids_of(&asker.group()) {
             // They wait for as long as the queue is held.
@@ -328,7 +327,11 @@ impl Approvals {
         }
         drop(queue);
         self.changed.notify_one();
-        Ok(())
+    }
+
+    /// For how long yet this caller may not ask, because the person told it to stop.
+    pub fn stopped_for(&self, asker: &Asker) -> Option<Duration> {
+        self.manners().stopped_for(asker, Instant::now())
     }
 
     /// Lets a muted caller ask again; false where none of this id is muted.

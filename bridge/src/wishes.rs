@@ -16,9 +16,10 @@ use serde_json::{Map, Value};
 use subtle::ConstantTimeEq as _;
 use tokio::{sync::Notify, time::Instant};
 
-use self::book::{Book, Item};
-pub use self::book::{Full, Kept, MOST, Taken, WAITS};
+use self::book::{Book, Item, Kept};
+pub use self::book::{Full, MOST, MOST_OF_ONE, Taken, WAITS};
 use crate::{
+    approval::{Asker, Group},
     clock::unix_ms,
     config::AutoApprove,
     event::{Event, EventLog},
@@ -140,12 +141,20 @@ pub struct Asked {
 #[derive(Debug)]
 pub struct Wishing {
     pub wish: Wish,
-    /// The label of the caller that wishes.
-    pub caller: String,
+    pub asker: Asker,
     /// The connector's name for people.
     pub server_name: String,
     pub question: Question,
     pub bound: Bound,
+}
+
+/// A wish that waits now.
+#[derive(Debug, PartialEq)]
+pub struct Placed {
+    /// Of its question.
+    pub id: String,
+    /// The one that is over because this one took its place.
+    pub made_way: Option<ApprovalView>,
 }
 
 /// All wishes of a bridge.
@@ -166,11 +175,11 @@ impl Wishes {
         }
     }
 
-    /// Puts a wish to the person; the id of its question. One that waits already is not put twice.
+    /// Puts a wish to the person. One that waits already is not put twice.
     ///
     /// # Errors
     /// [`Full`]
-    pub fn put(&self, id: String, wishing: Wishing) -> Result<String, Full> {
+    pub fn put(&self, id: String, wishing: Wishing) -> Result<Placed, Full> {
         let now = unix_ms();
         let view = ApprovalView {
             id: id.clone(),
@@ -181,10 +190,13 @@ impl Wishes {
             expires_at: now + u64::try_from(WAITS.as_millis()).unwrap_or(u64::MAX),
             question: wishing.question,
         };
-        let (server, caller) = (view.server.clone(), wishing.caller.clone());
+        let (server, caller) = (view.server.clone(), wishing.asker.label.clone());
         let mut book = self.lock();
-        match book.put(view, wishing.caller, wishing.wish, wishing.bound, Instant::now())? {
-            Kept::New => {
+        match book.put(view, wishing.asker, wishing.wish, wishing.bound, Instant::now())? {
+            Kept::New(made_way) => {
+                if let Some((view, caller)) = made_way.as_deref() {
+                    self.tell(view, caller);
+                }
                 self.events.publish(Event::ApprovalRequested {
                     approval: id.clone(),
                     server,
@@ -192,9 +204,12 @@ impl Wishes {
                 });
                 drop(book);
                 self.changed.notify_one();
-                Ok(id)
+                Ok(Placed {
+                    id,
+                    made_way: made_way.map(|ended| ended.0),
+                })
             }
-            Kept::Already(id) => Ok(id),
+            Kept::Already(id) => Ok(Placed { id, made_way: None }),
         }
     }
 
@@ -211,6 +226,11 @@ impl Wishes {
     /// What is wished for under this id.
     pub fn wish(&self, id: &str) -> Option<Arc<Wish>> {
         self.lock().wish(id)
+    }
+
+    /// Whoever wished one that waits.
+    pub fn asker(&self, id: &str) -> Option<Asker> {
+        self.lock().asker(id).cloned()
     }
 
     /// Takes one to be granted; nobody else can meanwhile. `None` = it is not one of these.
@@ -237,6 +257,18 @@ impl Wishes {
         for (view, caller) in &gone {
             self.tell(view, caller);
         }
+    }
+
+    /// Says no to all that these callers wished; those.
+    pub fn deny(&self, group: &Group) -> Vec<ApprovalView> {
+        let denied = self.lock().deny(group);
+        denied
+            .into_iter()
+            .map(|(view, caller)| {
+                self.tell(&view, &caller);
+                view
+            })
+            .collect()
     }
 
     /// Shows a question as it is known now.
@@ -282,7 +314,7 @@ impl Wishes {
 
 impl Item {
     fn same_wish(&self, wish: &Wish, caller: &str, question: &Question) -> bool {
-        self.caller == caller && self.wish.is(wish) && asker(&self.view.question) == asker(question)
+        self.asker.label == caller && self.wish.is(wish) && asker(&self.view.question) == asker(question)
     }
 }
 

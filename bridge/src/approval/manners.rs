@@ -72,6 +72,14 @@ impl Manners {
         known.mute()
     }
 
+    /// For how long yet this caller may not ask, because the person told it to stop.
+    pub fn stopped_for(&self, asker: &Asker, now: Instant) -> Option<Duration> {
+        let group = asker.group();
+        let known = self.callers.iter().find(|known| known.group == group)?;
+        let (until, _) = known.stopped.filter(|(until, _)| *until > now)?;
+        Some(until - now)
+    }
+
     /// Nobody answered this question in time.
     pub fn missed(&mut self, view: ApprovalView, who: &WhoView, asker: &Asker, matter: Matter) {
         if let Some(known) = self.known(&view.id, asker, who) {

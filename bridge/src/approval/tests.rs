@@ -259,6 +259,12 @@ fn calling_inline(pid: u32, path: Option<&str>, n: u32) -> Asking {
     asking
 }
 
+/// The person tells whoever asks this to stop.
+fn stop(approvals: &Approvals, id: &str) {
+    let open = approvals.open_call(id).unwrap();
+    approvals.stop(&open.asker, &open.question.who);
+}
+
 fn mute(approvals: &Arc<Approvals>, program: u32) -> Option<Mute> {
     mute_of(approvals, calling(program, 99))
 }
@@ -332,7 +338,7 @@ async fn starting_anew_ends_neither_kind_of_mute() {
         approvals.ask(python(4, 1)).unwrap(),
         approvals.ask(python(5, 1)).unwrap(),
     );
-    approvals.stop_asking(&one.id).unwrap();
+    stop(&approvals, &one.id);
     assert_eq!(
         (one.verdict().await, other.verdict().await),
         (Verdict::Denied, Verdict::Denied)
@@ -345,9 +351,9 @@ async fn starting_anew_ends_neither_kind_of_mute() {
 #[tokio::test(start_paused = true)]
 async fn no_number_of_newcomers_makes_it_forget_who_was_told_to_stop() {
     let approvals = approvals();
-    let stop = |program| {
+    let stop_program = |program| {
         let waiting = approvals.ask(calling(program, 1)).unwrap();
-        approvals.stop_asking(&waiting.id).unwrap();
+        stop(&approvals, &waiting.id);
     };
     // Many who leave their questions unanswered at once, so that all of it takes minutes.
     let unanswered = async |programs: std::ops::Range<u32>| {
@@ -358,12 +364,12 @@ async fn no_number_of_newcomers_makes_it_forget_who_was_told_to_stop() {
             }
         }
     };
-    stop(0);
+    stop_program(0);
     unanswered(1_000..1_080).await;
     assert_eq!(mute(&approvals, 0), Some(Mute::Stopped));
     approvals.back();
     for program in 1..u32::try_from(MOST_CALLERS).unwrap() {
-        stop(program);
+        stop_program(program);
     }
     unanswered(2_000..2_020).await;
     assert_eq!(approvals.left().1.len(), MOST_CALLERS);
@@ -419,7 +425,7 @@ async fn a_program_that_is_told_to_stop_may_not_ask_for_an_hour() {
     let mut second = approvals.ask(calling(1, 2)).unwrap();
     let _other = approvals.ask(calling(2, 1)).unwrap();
     let id = approvals.waiting(None)[0].id.clone();
-    approvals.stop_asking(&id).unwrap();
+    stop(&approvals, &id);
     assert_eq!(
         (first.verdict().await, second.verdict().await),
         (Verdict::Denied, Verdict::Denied)
@@ -431,7 +437,7 @@ async fn a_program_that_is_told_to_stop_may_not_ask_for_an_hour() {
     sleep(Duration::from_secs(3600)).await;
     assert_eq!(mute(&approvals, 1), None);
     let id = approvals.waiting(None).last().unwrap().id.clone();
-    approvals.stop_asking(&id).unwrap();
+    stop(&approvals, &id);
     let (_, muted) = approvals.left();
     assert!(approvals.let_ask(&muted[0].id));
     assert_eq!(mute(&approvals, 2), None);

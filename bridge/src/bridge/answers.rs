@@ -3,14 +3,15 @@
 
 use super::{
     BridgeHandle,
-    approvals::refusal,
+    approvals::{over, refusal},
     owner::RunRule,
     rules::{asked_for, pattern_of},
+    wishes,
 };
 use crate::{
-    approval::{ApprovalAnswer, OpenCall, Reach, Subject},
+    approval::{ApprovalAnswer, Asker, OpenCall, Reach, Subject},
     error::{ApiError, Code},
-    snapshot::{ApprovalState, ApprovalView},
+    snapshot::{ApprovalState, ApprovalView, Question, WhoView},
     trust::rules::{Arguments, Condition, Effect, Kind, Lasts, RuleDraft},
 };
 
@@ -118,13 +119,16 @@ impl BridgeHandle {
         Ok(view)
     }
 
-    /// Whoever asks this may not ask for an hour, and all that it asks is denied.
+    /// Whoever asks or wishes this may do neither for an hour, and all that it asks and wishes is denied.
     ///
     /// # Errors
     /// As [`BridgeHandle::answer_approval`].
     pub async fn stop_asking(&self, id: String) -> Result<(), ApiError> {
-        let stopped = self.inner.approvals.stop_asking(&id);
-        stopped.map_err(|why| refusal(&id, why))?;
+        let (asker, who) = self.asked_by(&id)?;
+        self.inner.approvals.stop(&asker, &who);
+        for view in self.inner.wishes.deny(&asker.group()) {
+            self.inner.world.activity.record(wishes::entry(&view));
+        }
         self.settled().await;
         Ok(())
     }
@@ -162,6 +166,19 @@ impl BridgeHandle {
     /// The person is there, and may be asked by everybody again.
     pub fn back(&self) {
         self.inner.approvals.back();
+    }
+
+    fn asked_by(&self, id: &str) -> Result<(Asker, WhoView), ApiError> {
+        let Some(view) = self.inner.wishes.find(id, None) else {
+            let open = self.open(id)?;
+            return Ok((open.asker, open.question.who));
+        };
+        match (view.question, self.inner.wishes.asker(id)) {
+            (Question::Manage { who, .. }, Some(asker)) => Ok((asker, who)),
+            (Question::Manage { .. } | Question::Call { .. } | Question::Elicitation { .. }, _) => {
+                Err(over(view.state))
+            }
+        }
     }
 
     fn open(&self, id: &str) -> Result<OpenCall, ApiError> {

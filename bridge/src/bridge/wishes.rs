@@ -8,9 +8,12 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::{BridgeHandle, Caller, Shell, pauses::PauseOrder, secrets, sign_in::SignInAsk, unknown_server};
+use super::{
+    BridgeHandle, Caller, Shell, pauses::PauseOrder, permit::asker, secrets, sign_in::SignInAsk, unknown_server,
+};
 use crate::{
     activity::{Entry, Outcome, WhoRecord},
+    approval::Asker,
     caller::Scope,
     config::{self, AutoApprove, Connector, Launch},
     error::{ApiError, Code},
@@ -21,7 +24,7 @@ use crate::{
         ConnectorView, EntryOrigin, LaunchReview, LaunchWhy, PersonAnswer, Question, Status, WhoView,
     },
     trust::review::review_id,
-    wishes::{Asked, Bound, Full, Taken, Wish, Wishing},
+    wishes::{Asked, Bound, Full, Placed, Taken, Wish, Wishing},
 };
 
 /// Between two times that programs without the right to manage reconnect or pause one connector (DESIGN §7.2).
@@ -43,9 +46,12 @@ impl BridgeHandle {
     /// Puts a change that a program wishes for to the person. Nothing of it is done.
     ///
     /// # Errors
-    /// `scope_missing`, `unknown_server`, `already_exists`, `bad_request`, `rate_limited` where too many wait.
+    /// `scope_missing`, `unknown_server`, `already_exists`, `bad_request`, `rate_limited` where too many wait,
+    /// or the person told this program to stop asking.
     pub async fn wish(&self, caller: Caller, wish: Wish) -> Result<Pending, ApiError> {
         may_manage(&caller)?;
+        let asker = asker(&caller).await;
+        self.not_stopped(&asker)?;
         let wish = self.looked_at(&caller, wish)?;
         let who = caller.shown().await;
         let server_name = self.name_of(&wish);
@@ -53,20 +59,30 @@ impl BridgeHandle {
         let words = wish.words();
         let is_launch = matches!(wish, Wish::Add(..));
         let id = draw_id()?;
+        // The person may have said so while this was looked at.
+        self.not_stopped(&asker)?;
         let wishing = Wishing {
             wish,
-            caller: caller.label().to_owned(),
+            asker,
             server_name,
             question,
             bound,
         };
-        let id = self.inner.wishes.put(id, wishing).map_err(|Full| {
+        let Placed { id, made_way } = self.inner.wishes.put(id, wishing).map_err(|full| {
             ApiError::new(
                 Code::RateLimited,
-                "Too many changes wait for the person already. Try again once some are answered.",
+                match full {
+                    Full::OfOne => {
+                        "Five changes of this program wait for the person already. Try again once some are answered."
+                    }
+                    Full::InAll => "Too many changes wait for the person already. Try again once some are answered.",
+                },
             )
             .with_retry_after(FULL_FOR)
         })?;
+        if let Some(view) = made_way {
+            self.inner.world.activity.record(entry(&view));
+        }
         if is_launch {
             self.look_for_its_program(id.clone());
         }
@@ -385,6 +401,18 @@ impl BridgeHandle {
         match caller.sees(id.as_str()) {
             true => self.view_of(id),
             false => Err(unknown_server(id.as_str())),
+        }
+    }
+
+    /// Refuses a program that the person told to stop asking.
+    fn not_stopped(&self, asker: &Asker) -> Result<(), ApiError> {
+        match self.inner.approvals.stopped_for(asker) {
+            Some(left) => Err(ApiError::new(
+                Code::RateLimited,
+                "The person does not want to be asked by this program for now; nothing was changed.",
+            )
+            .with_retry_after(left)),
+            None => Ok(()),
         }
     }
 

@@ -3,7 +3,11 @@ use std::{sync::Arc, time::Duration};
 use serde_json::json;
 
 use super::*;
-use crate::snapshot::{ChangeQuestion, WhoKind, WhoView};
+use crate::{
+    caller::{ProgramKey, Script},
+    snapshot::{ChangeQuestion, WhoKind, WhoView},
+    traffic::Source,
+};
 
 fn id(text: &str) -> ConnectorId {
     ConnectorId::parse(text).unwrap()
@@ -12,7 +16,10 @@ fn id(text: &str) -> ConnectorId {
 fn wishing(wish: Wish, caller: &str, program: &str) -> Wishing {
     Wishing {
         wish,
-        caller: caller.into(),
+        asker: Asker {
+            label: caller.into(),
+            source: Some(Source::File(program.into())),
+        },
         server_name: "A".into(),
         question: Question::Manage {
             who: WhoView {
@@ -55,10 +62,11 @@ fn the_same_wish_of_the_same_program_waits_once() {
         for (caller, program) in [("walk-in", "y"), ("client:1", "x")] {
             let other = wishes.put("3".into(), wishing(make(), caller, program)).unwrap();
             assert_ne!(other, first, "{caller} {program}");
+            wishes.settle("3", ApprovalState::Denied).unwrap();
         }
     }
-    let wishes = wishes();
     let mut other_entry = entry();
+    let wishes = wishes();
     other_entry.insert("env".into(), json!({}));
     for (number, wish) in [
         Wish::Add(id("a"), entry()),
@@ -72,25 +80,83 @@ fn the_same_wish_of_the_same_program_waits_once() {
     .into_iter()
     .enumerate()
     {
+        if number == MOST_OF_ONE {
+            wishes.settle("0", ApprovalState::Denied).unwrap();
+            wishes.settle("1", ApprovalState::Denied).unwrap();
+        }
         let own = number.to_string();
         let put = wishes.put(own.clone(), wishing(wish, "walk-in", "x")).unwrap();
-        assert_eq!(put, own, "another wish is another question");
+        assert_eq!(put.id, own, "another wish is another question");
     }
 }
 
+/// Puts a wish of its own of this program.
+fn put(wishes: &Wishes, number: usize, source: Source) -> Result<Placed, Full> {
+    let wish = Wish::Enable(id(&format!("c{number}")));
+    let mut wishing = wishing(wish, "walk-in", "x");
+    wishing.asker.source = Some(source);
+    wishes.put(number.to_string(), wishing)
+}
+
+fn script(number: usize) -> Source {
+    Source::Program(ProgramKey {
+        path: "/usr/bin/python3".into(),
+        script: Some(Script::File(format!("/{number}.py").into())),
+    })
+}
+
 #[test]
-fn twenty_wait_and_no_more() {
+fn five_of_one_program_wait_however_often_it_starts_itself_anew() {
     let wishes = wishes();
-    let put = |number: usize| {
-        let wish = Wish::Enable(id(&format!("c{number}")));
-        wishes.put(number.to_string(), wishing(wish, "walk-in", "x"))
+    let inline = |pid| Source::Process {
+        pid,
+        path: Some("/usr/bin/python3".into()),
     };
-    for number in 0..MOST {
-        put(number).unwrap();
+    for number in 0..MOST_OF_ONE {
+        put(&wishes, number, inline(u32::try_from(number).unwrap())).unwrap();
     }
-    assert_eq!(put(MOST), Err(Full));
+    assert_eq!(put(&wishes, MOST_OF_ONE, inline(99)), Err(Full::OfOne));
+    put(&wishes, MOST_OF_ONE, script(0)).unwrap();
     wishes.settle("0", ApprovalState::Denied).unwrap();
-    put(MOST).unwrap();
+    put(&wishes, MOST, inline(99)).unwrap();
+}
+
+#[test]
+fn twenty_wait_and_the_latest_of_whoever_has_most_makes_way_for_somebodys_first() {
+    let wishes = wishes();
+    for number in 0..MOST {
+        put(&wishes, number, script(number / MOST_OF_ONE)).unwrap();
+    }
+    assert!(
+        matches!(wishes.take("19"), Some(Taken::Wish { .. })),
+        "this one is being granted"
+    );
+    let placed = put(&wishes, 20, Source::File("/usr/bin/agent".into())).unwrap();
+    let gone = placed.made_way.unwrap();
+    assert_eq!((gone.id.as_str(), gone.state), ("14", ApprovalState::Expired));
+    assert!(matches!(wishes.take("14"), Some(Taken::Over(ApprovalState::Expired))));
+    assert_eq!(
+        put(&wishes, 21, Source::File("/usr/bin/agent".into())),
+        Err(Full::InAll)
+    );
+    assert_eq!(wishes.waiting(None).len(), MOST);
+}
+
+#[test]
+fn whoever_is_told_to_stop_has_no_wish_left() {
+    let wishes = wishes();
+    put(&wishes, 1, script(1)).unwrap();
+    put(&wishes, 2, script(2)).unwrap();
+    put(&wishes, 3, script(1)).unwrap();
+    let group = wishes.asker("1").unwrap().group();
+    let denied: Vec<_> = wishes
+        .deny(&group)
+        .into_iter()
+        .map(|view| (view.id, view.state))
+        .collect();
+    let no = |id: &str| (id.to_owned(), ApprovalState::Denied);
+    assert_eq!(denied, [no("1"), no("3")]);
+    assert_eq!(wishes.waiting(None).len(), 1);
 }
 
 #[test]
