@@ -92,6 +92,11 @@ impl Tray {
         [Address::Tcp(self.port), Address::Socket(self.socket.clone())]
     }
 
+    /// Of the API.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// A GET as a walk-in.
     pub fn get(&self, path: &str) -> Answer {
         Connection::open(&Address::Tcp(self.port)).send("GET", path, &[], b"")
@@ -111,6 +116,11 @@ impl Tray {
     pub fn owner_post(&self, path: &str, body: &Value) -> Answer {
         let body = body.to_string();
         Connection::open(&Address::Socket(self.owner.clone())).send("POST", path, &[], body.as_bytes())
+    }
+
+    /// A DELETE as the window.
+    pub fn owner_delete(&self, path: &str) -> Answer {
+        Connection::open(&Address::Socket(self.owner.clone())).send("DELETE", path, &[], b"")
     }
 
     /// One row of `GET /mcp/servers`, as the owner sees it.

@@ -156,17 +156,10 @@ impl Permit<'_> {
         let look = |call: &Call<'_>, view: &View| decision::decision(call, view, unix_ms());
         match self.on(view, look).await {
             // A token that another program shows is no reason to let it do what its owner may.
-            Decision::Allow(By::AsksItself | By::Rule(_)) if !self.shows_its_own().await => Decision::Ask(Why::NoRule),
+            Decision::Allow(By::AsksItself | By::Rule(_)) if !shows_its_own(self.caller).await => {
+                Decision::Ask(Why::NoRule)
+            }
             decision => decision,
-        }
-    }
-
-    /// Whether a client is still the program that was paired.
-    async fn shows_its_own(&self) -> bool {
-        match self.caller {
-            Caller::Owner | Caller::WalkIn(_) => true,
-            Caller::Client { pass, .. } if pass.paired.is_none() => true,
-            Caller::Client { pass, program } => pass.is_shown_by(program.get().await.as_deref()),
         }
     }
 
@@ -424,6 +417,15 @@ impl Wanted {
             Self::Resource(uri) => format!("the resource \"{}\"", super::shown(uri)),
             Self::Prompt(name) => format!("the prompt \"{}\"", super::shown(name)),
         }
+    }
+}
+
+/// Whether a client is still the program that was paired.
+pub(super) async fn shows_its_own(caller: &Caller) -> bool {
+    match caller {
+        Caller::Owner | Caller::WalkIn(_) => true,
+        Caller::Client { pass, .. } if pass.paired.is_none() => true,
+        Caller::Client { pass, program } => pass.is_shown_by(program.get().await.as_deref()),
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::{
     BridgeHandle, Caller, Published,
     owner::{Command, RunRule},
-    permit::Known,
+    permit::{Known, shows_its_own},
     person_file::Edit,
     pins::Looked,
     unknown_server,
@@ -16,6 +16,7 @@ use super::{
 use crate::{
     activity::{Entry, WhoRecord},
     approval::{Asker, OpenCall, Subject},
+    caller::Scope,
     clock::unix_ms,
     config::{AutoApprove, Launch},
     error::{ApiError, Code},
@@ -255,8 +256,12 @@ impl BridgeHandle {
         Ok(())
     }
 
-    /// What rules let this caller do without a question.
+    /// What rules let this caller do without a question: nothing where its token is for reading alone, or where another
+    /// program shows it than the one that was paired.
     pub async fn auto_approved(&self, caller: Caller) -> AutoApproved {
+        if caller.needs(Scope::Call).is_err() || !shows_its_own(&caller).await {
+            return AutoApproved::default();
+        }
         let known = Known::looked_up(&caller).await;
         let published = self.inner.published.load_full();
         let found = auto_approved(known.who(), &published.view, unix_ms());
