@@ -21,7 +21,7 @@ use tokio::{
     time::Instant,
 };
 
-pub use self::queue::{Asker, Full, Group, Unanswerable};
+pub use self::queue::{Asker, Full, Group, Patience, Unanswerable};
 use self::{manners::Manners, queue::Queue};
 pub use self::{
     manners::Mute,
@@ -163,9 +163,9 @@ pub struct Approvals {
 
 impl Approvals {
     /// Nothing waits yet. What happens is told to `events`, and what became of it is recorded.
-    pub fn new(events: Arc<EventLog>, activity: Recorder) -> Self {
+    pub fn new(events: Arc<EventLog>, activity: Recorder, patience: Patience) -> Self {
         Self {
-            queue: Mutex::default(),
+            queue: Mutex::new(Queue::new(patience)),
             manners: Mutex::default(),
             events,
             activity,

@@ -55,7 +55,6 @@ pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
 pub use self::versions::PackageVersions;
 pub use self::wishes::Pending;
 use self::{decide::Rules, owner::Command, person_file::Edit, pins::Looked, publish::Row};
-pub use crate::{approval::ApprovalAnswer, caller::Caller};
 use crate::{
     approval::Approvals,
     clients::Callers,
@@ -72,6 +71,10 @@ use crate::{
     traffic::Place,
     trust::decision::View,
     wishes::Wishes,
+};
+pub use crate::{
+    approval::{ApprovalAnswer, Patience},
+    caller::Caller,
 };
 
 /// One call as it came in; `input` is forwarded exactly as it is.

@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use neuron_bridge::{
-    bridge::{BridgeHandle, BridgeOptions, Headless, Shell},
+    bridge::{BridgeHandle, BridgeOptions, Headless, Patience, Shell},
     home::Home,
     program_log,
     secrets::{FileKey, KeepSecrets},
@@ -45,6 +45,7 @@ async fn start(home: &Path, args: &ServeArgs) -> Result<BridgeHandle, Failure> {
             ask: args.ask,
         }),
         secrets: keep_secrets(args.secrets)?,
+        patience: Patience::default(),
     };
     BridgeHandle::start(options)
         .await

@@ -120,6 +120,7 @@ async fn start_bridge(home: Home) -> Result<BridgeHandle, String> {
         port: None,
         shell: bridge::Shell::Tray,
         secrets: KeepSecrets::Keychain,
+        patience: bridge::Patience::default(),
     };
     BridgeHandle::start(options).await.map_err(|e| e.to_string())
 }

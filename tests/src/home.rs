@@ -3,13 +3,14 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use rustix::process::Signal;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use crate::process;
+use crate::{process, program};
 
 /// A home with a `.neuron` folder to be; gone when dropped, with every process that a bridge started in it.
 #[derive(Debug)]
@@ -78,6 +79,21 @@ impl Home {
         let folder = self.neuron().join("connect");
         fs::create_dir_all(&folder).expect("the home is writable");
         fs::write(folder.join("settings.json"), settings.to_string()).expect("the home is writable");
+    }
+
+    /// Runs SQL on the database, as somebody who may write in the home can, also while a bridge runs.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn change_database(&self, sql: &str) {
+        let script =
+            "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\ndb.executescript(sys.argv[2])\ndb.commit()";
+        let done = Command::new(program::any_system(&["python3", "python"]))
+            .args(["-c", script])
+            .arg(self.neuron().join("connect/state.db"))
+            .arg(sql)
+            .status();
+        assert!(done.expect("Python runs").success(), "{sql}");
     }
 
     /// The text of `connectors.json`.

@@ -4,6 +4,7 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Duration,
 };
 
 use rustix::process::Signal;
@@ -43,6 +44,19 @@ impl Tray {
     /// # Panics
     /// When it does not start.
     pub fn start_with(home: Home, session: Session) -> Self {
+        Self::start_as_told(home, session, &[])
+    }
+
+    /// Whose questions wait so long for their answer, and in all once more time is asked for.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start_waiting(home: Home, first: Duration, longest: Duration) -> Self {
+        let told = [first, longest].map(|time| time.as_millis().to_string());
+        Self::start_as_told(home, Session::start(), &told)
+    }
+
+    fn start_as_told(home: Home, session: Session, told: &[String]) -> Self {
         let window = TempDir::with_prefix("nw-").expect("a temporary folder");
         let _ = fs::remove_file(home.api_file());
         let log = File::options().create(true).append(true).open(home.log_file());
@@ -53,6 +67,7 @@ impl Tray {
             .arg(home.neuron())
             .arg(window.path())
             .arg(program::bridge())
+            .args(told)
             .env("NEURON_CONNECTD_PORT", "0")
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a file handle"))
@@ -139,7 +154,7 @@ impl Tray {
             if seen["status"] == status {
                 return;
             }
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
         panic!("{id} did not become {status}: {seen}");
     }

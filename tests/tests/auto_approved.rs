@@ -430,7 +430,7 @@ fn a_tool_is_listed_as_needing_no_question_exactly_if_all_its_calls_run_without_
     let room = Room::start();
     let seen = Cell::new(Seen::default());
     let config = Config {
-        cases: 10,
+        cases: 8,
         max_shrink_iters: 32,
         max_shrink_time: 20_000,
         failure_persistence: None,

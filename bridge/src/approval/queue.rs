@@ -95,19 +95,26 @@ impl Asker {
 
 /// How long a question waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Lifetime {
-    first: Duration,
+pub struct Patience {
+    pub first: Duration,
     /// In all, once the person asked for more.
-    longest: Duration,
+    pub longest: Duration,
 }
 
-impl Lifetime {
-    fn of(question: &Question) -> Self {
+/// Of a question about a call, or of a connector: [`ANSWER_WITHIN`] and [`LONGER`].
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            first: ANSWER_WITHIN,
+            longest: LONGER,
+        }
+    }
+}
+
+impl Patience {
+    fn with(self, question: &Question) -> Self {
         match question {
-            Question::Elicitation { .. } | Question::Call { .. } => Self {
-                first: ANSWER_WITHIN,
-                longest: LONGER,
-            },
+            Question::Elicitation { .. } | Question::Call { .. } => self,
             Question::Manage { .. } => Self {
                 first: CHANGE_WITHIN,
                 longest: CHANGE_WITHIN,
@@ -126,20 +133,20 @@ pub enum Unanswerable {
 
 /// What waits, the oldest first, and the newest outcomes.
 pub(super) struct Queue<W> {
+    patience: Patience,
     waiting: Vec<Item<W>>,
     past: VecDeque<(ApprovalView, Asker)>,
 }
 
-impl<W> Default for Queue<W> {
-    fn default() -> Self {
+impl<W> Queue<W> {
+    pub fn new(patience: Patience) -> Self {
         Self {
+            patience,
             waiting: Vec::new(),
             past: VecDeque::new(),
         }
     }
-}
 
-impl<W> Queue<W> {
     /// Adds a question of `asker`; the view's `expires_at` is set to when it ends. Gives the id of the one that makes way
     /// for it, which is to be settled.
     pub fn ask(
@@ -151,7 +158,7 @@ impl<W> Queue<W> {
         now: Instant,
     ) -> Result<Option<String>, Full> {
         let makes_way = self.room(&view, &asker)?;
-        let within = Lifetime::of(&view.question).first;
+        let within = self.patience.with(&view.question).first;
         view.expires_at = view.asked_at + millis(within);
         self.waiting.push(Item {
             view,
@@ -249,7 +256,7 @@ impl<W> Queue<W> {
         match self.waiting.iter().position(|item| item.view.id == id) {
             Some(at) => {
                 let item = &mut self.waiting[at];
-                let longest = Lifetime::of(&item.view.question).longest;
+                let longest = self.patience.with(&item.view.question).longest;
                 item.deadline = item.asked + longest;
                 item.view.expires_at = item.view.asked_at + millis(longest);
                 Ok(item)

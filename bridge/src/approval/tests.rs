@@ -17,7 +17,11 @@ use crate::{
 
 fn approvals() -> Arc<Approvals> {
     let activity = Recorder::idle(Keep::default()).0;
-    Arc::new(Approvals::new(Arc::new(EventLog::default()), activity))
+    Arc::new(Approvals::new(
+        Arc::new(EventLog::default()),
+        activity,
+        Patience::default(),
+    ))
 }
 
 fn asking(server: &str, caller: &str) -> Asking {

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     activity::Recorder,
-    approval::Approvals,
+    approval::{Approvals, Patience},
     builtin,
     clients::{AtGate, Callers},
     clock::unix_ms,
@@ -68,6 +68,8 @@ pub struct BridgeOptions {
     pub shell: Shell,
     /// Where tokens and secrets are kept.
     pub secrets: KeepSecrets,
+    /// How long questions wait for the person.
+    pub patience: Patience,
 }
 
 /// What is around a bridge: whether there is a window in which the person decides.
@@ -307,7 +309,7 @@ fn open_world(
         slots: Arc::new(Semaphore::new(cores)),
         tuning: ArcSwap::from_pointee(tuning(settings, Tuning::NEVER)),
         wakes: Wakes::start(),
-        approvals: Arc::new(Approvals::new(events.clone(), activity.clone())),
+        approvals: Arc::new(Approvals::new(events.clone(), activity.clone(), options.patience)),
         activity,
         changed: Notify::new(),
     }))

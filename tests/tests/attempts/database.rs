@@ -1,22 +1,11 @@
 //! Ways through the database.
 
-use std::{fs, process::Command};
+use std::fs;
 
-use neuron_tests::{home::Home, program};
+use neuron_tests::home::Home;
 use serde_json::json;
 
 use crate::world::{Effects, READ, World, rule};
-
-/// Runs SQL on the database of a home whose bridge is closed.
-fn tamper(home: &Home, sql: &str) {
-    let script = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\ndb.executescript(sys.argv[2])\ndb.commit()";
-    let done = Command::new(program::any_system(&["python3", "python"]))
-        .args(["-c", script])
-        .arg(home.neuron().join("connect/state.db"))
-        .arg(sql)
-        .status();
-    assert!(done.unwrap().success(), "{sql}");
-}
 
 const DATABASE: [&str; 3] = ["state.db", "state.db-wal", "state.db-shm"];
 
@@ -88,7 +77,7 @@ fn nothing_done_to_the_database_allows_anything() {
         world = world.while_closed(|home| {
             present = database(home);
             match sql {
-                Some(sql) => tamper(home, sql),
+                Some(sql) => home.change_database(sql),
                 None => put_back(home, &older),
             }
         });

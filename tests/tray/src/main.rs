@@ -1,12 +1,13 @@
 //! The bridge as the tray app starts it, and a stand-in for its window: the same routes with the owner behind them, in a
 //! folder of the test's own. Never part of what is shipped; decides nothing.
 //!
-//! `beside-tray APP-HOME WINDOW-HOME NEURON-CONNECTD`, until SIGTERM; `beside-tray --routes` tells every route.
+//! `beside-tray APP-HOME WINDOW-HOME NEURON-CONNECTD [FIRST LONGEST]`, until SIGTERM: questions wait so many milliseconds for
+//! their answer, and in all once more time is asked for. `beside-tray --routes` tells every route.
 
-use std::{env, error::Error, path::PathBuf, sync::Arc};
+use std::{env, error::Error, path::PathBuf, sync::Arc, time::Duration};
 
 use neuron_bridge::{
-    bridge::{BridgeHandle, BridgeOptions, Caller, Shell},
+    bridge::{BridgeHandle, BridgeOptions, Caller, Patience, Shell},
     home::Home,
     http::{self, Family, Kin, Limits, NoClients, ServeOptions},
     program_log,
@@ -19,7 +20,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-const USAGE: &str = "usage: beside-tray APP-HOME WINDOW-HOME NEURON-CONNECTD";
+const USAGE: &str = "usage: beside-tray APP-HOME WINDOW-HOME NEURON-CONNECTD [FIRST LONGEST]";
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -41,6 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         port: None,
         shell: Shell::Tray,
         secrets: KeepSecrets::Keychain,
+        patience: patience()?,
     })
     .await?;
     let window = Home::at(window)?;
@@ -61,6 +63,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
     closed.cancel();
     served.await?;
     Ok(())
+}
+
+/// As it was told, or the app's own.
+fn patience() -> Result<Patience, Box<dyn Error>> {
+    let told: Vec<u64> = env::args().skip(4).map(|text| text.parse()).collect::<Result<_, _>>()?;
+    match told[..] {
+        [] => Ok(Patience::default()),
+        [first, longest] => Ok(Patience {
+            first: Duration::from_millis(first),
+            longest: Duration::from_millis(longest),
+        }),
+        _ => Err(USAGE.into()),
+    }
 }
 
 /// Nobody is kept from the window's stand-in: only its test knows where it is.
