@@ -301,10 +301,12 @@ impl Approvals {
         Ok(view)
     }
 
-    /// Takes back all that a caller asks: it is not let in any more.
-    pub fn withdraw(&self, caller: &str) {
+    /// Takes back what a caller asks about connectors that it is not let in to any more.
+    pub fn withdraw(&self, caller: &str, is_out: impl Fn(&ConnectorId) -> bool) {
         for view in self.waiting(Some(caller)) {
-            self.end(&view.id, Verdict::Denied, Outcome::Cancelled);
+            if is_out(&view.server) {
+                self.end(&view.id, Verdict::Denied, Outcome::Cancelled);
+            }
         }
     }
 

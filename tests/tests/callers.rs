@@ -497,6 +497,58 @@ fn a_token_for_one_connector_sees_no_other() {
 }
 
 #[test]
+fn the_question_of_an_assistant_ends_once_it_may_not_ask_it_any_more() {
+    type End = fn(&Daemon, &str);
+    let ends: [(&str, End); 4] = [
+        ("it is let go", |bridge, id| {
+            let path = format!("/mcp/clients/{id}");
+            Connection::open(&bridge.local()).send("DELETE", &path, &[], b"").ok();
+        }),
+        ("it may read alone", |bridge, id| {
+            bridge
+                .owner_post(&format!("/mcp/clients/{id}"), &json!({"scopes": ["read"]}))
+                .ok();
+        }),
+        ("its time is over", |bridge, id| {
+            bridge
+                .owner_post(&format!("/mcp/clients/{id}"), &json!({"expires_at": 1}))
+                .ok();
+        }),
+        ("it sees other connectors", |bridge, id| {
+            bridge
+                .owner_post(&format!("/mcp/clients/{id}"), &json!({"servers": ["other"]}))
+                .ok();
+        }),
+    ];
+    let home = Home::new();
+    let fake = Fake::new("ok").record(&home.record("fake"));
+    let bridge = Daemon::serving(home, [("fake", fake.entry()), ("other", Fake::new("ok").entry())]);
+    bridge.wait_for_tool("mcp__fake__echo");
+    let questions = || {
+        let waiting = bridge.owner_get("/mcp/approvals").ok();
+        waiting["approvals"].as_array().unwrap().clone()
+    };
+    for (what, end) in ends {
+        let (id, token) = pair(&bridge, &json!({"scopes": ["read", "call"]}));
+        let call = json!({"name": "mcp__fake__echo"});
+        std::thread::scope(|scope| {
+            let called = scope.spawn(|| with_token(&bridge, &token, "POST", "/mcp/call", &call));
+            let question = eventually("a question", SOON, || questions().pop());
+            let path = format!("/mcp/clients/{id}");
+            bridge.owner_post(&path, &json!({"name": "Another name"})).ok();
+            assert_eq!(questions().len(), 1, "{what}: another name is no reason");
+            end(&bridge, &id);
+            assert_eq!(questions(), [Value::Null; 0], "{what}");
+            called.join().unwrap().refused(403, "denied");
+            let late = answer(&bridge, question["id"].as_str().unwrap(), "approve");
+            late.refused(409, "already_exists");
+        });
+    }
+    assert_eq!(fake.seen().messages("tools/call"), [""; 0]);
+    bridge.terminate();
+}
+
+#[test]
 fn where_programs_need_a_token_nothing_else_is_served_without_one() {
     let bridge = with_fake();
     let (_, token) = pair(&bridge, &json!({"scopes": ["read"]}));

@@ -21,6 +21,7 @@ use crate::{
     },
     clock::unix_ms,
     error::{ApiError, Code},
+    ids::ConnectorId,
     snapshot::{ApiMode, AskerView, ClientView, WalkInPolicy},
     trust,
 };
@@ -100,7 +101,7 @@ impl BridgeHandle {
         self.inner.callers.clients()
     }
 
-    /// Changes what a client may do, from its next request on.
+    /// Changes what a client may do, from its next request on. What it asks and may not do any more is withdrawn.
     ///
     /// # Errors
     /// `not_found`, `bad_request`, `keychain_unavailable`, `not_saved`.
@@ -115,6 +116,16 @@ impl BridgeHandle {
         row.asks_itself = change.asks_itself.unwrap_or(row.asks_itself);
         fits(&row.scopes, row.servers.as_deref())?;
         self.inner.callers.keep(&row).await?;
+        let may_call = row.scopes.contains(&Scope::Call) && row.expires_at.is_none_or(|end| unix_ms() < end);
+        let sees = |server: &ConnectorId| {
+            row.servers
+                .as_ref()
+                .is_none_or(|seen| seen.iter().any(|id| id == server.as_str()))
+        };
+        let label = format!("client:{id}");
+        self.inner
+            .approvals
+            .withdraw(&label, |server| !may_call || !sees(server));
         self.settled().await;
         self.client_view(&id)
     }
@@ -130,7 +141,7 @@ impl BridgeHandle {
         self.inner.callers.forget(&id).await?;
         let label = format!("client:{id}");
         self.inner.wishes.withdraw(&label);
-        self.inner.approvals.withdraw(&label);
+        self.inner.approvals.withdraw(&label, |_| true);
         self.settled().await;
         Ok(())
     }

@@ -106,15 +106,7 @@ impl Permit<'_> {
     /// `unauthorized`, `tool_changed`, and as the refusal says.
     pub async fn still(&self, decided: Option<Fingerprint>) -> Result<(), ApiError> {
         let published = self.current().await?;
-        let handle = BridgeHandle {
-            inner: self.inner.clone(),
-        };
-        if !handle.holds(self.caller) {
-            return Err(ApiError::new(
-                Code::Unauthorized,
-                "The token of this program was withdrawn meanwhile.",
-            ));
-        }
+        self.is_let_in()?;
         let look = |call: &Call<'_>, view: &View| decision::refusal(call, view, unix_ms());
         if let Some(refusal) = self.on(&published.view, look).await {
             return Err(self.refused(refusal));
@@ -126,6 +118,19 @@ impl Permit<'_> {
             },
             Wanted::Resource(_) | Wanted::Prompt(_) => Ok(()),
         }
+    }
+
+    fn is_let_in(&self) -> Result<(), ApiError> {
+        let handle = BridgeHandle {
+            inner: self.inner.clone(),
+        };
+        if handle.holds(self.caller) {
+            return Ok(());
+        }
+        Err(ApiError::new(
+            Code::Unauthorized,
+            "The token of this program was withdrawn meanwhile.",
+        ))
     }
 
     /// What is published, once what the session lists was looked at.
@@ -282,6 +287,8 @@ impl Permit<'_> {
             matter: Some(matter),
         };
         let mut waiting = approvals.ask(asking).map_err(|why| self.not_asked(&why))?;
+        // Looked at once it can be withdrawn, so that no end of its token falls between.
+        self.is_let_in()?;
         loop {
             tokio::select! {
                 biased;
