@@ -12,6 +12,7 @@ use neuron_tests::{
     fake::Fake,
     home::{Home, config_text},
     process, program,
+    tray::Tray,
     wait::{SOON, eventually},
 };
 use rustix::process::Signal;
@@ -461,4 +462,39 @@ fn a_wrong_command_line_is_a_usage_error() {
     for arguments in [&["statsu"] as &[&str], &["status", "--nope"], &["remove"], &[]] {
         assert_eq!(command_in(&home, arguments).status.code(), Some(USAGE), "{arguments:?}");
     }
+}
+
+#[test]
+fn beside_the_window_what_waits_there_is_not_told_as_nothing() {
+    let home = Home::new();
+    home.write_config(&config_text([("s", Fake::new("ok").entry())]));
+    let tray = Tray::start(home);
+    tray.wait_for("launch", "s");
+    for (arguments, screen) in [
+        (&["approvals"][..], "under Approvals"),
+        (&["approve", "--all"], "under Approvals"),
+        (&["approve", "launch-1"], "under Approvals"),
+        (&["deny", "launch-1"], "under Approvals"),
+        (&["rules"], "under Approvals"),
+        (&["rules", "allow", "s", "echo"], "under Approvals"),
+        (&["clients"], "under Assistants"),
+        (&["trust"], "under Assistants"),
+        (&["pair"], "under Assistants"),
+        (&["activity"], "under Activity"),
+    ] {
+        let output = command_in(&tray.home, arguments);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{arguments:?}: {told}");
+        for words in ["Neuron Connect is open", screen, "\"neuron-connect\""] {
+            assert!(told.contains(words), "{arguments:?}: {told}");
+        }
+        assert_eq!(output.stdout, b"", "{arguments:?}");
+    }
+    assert_eq!(tray.server("s")["status"], "needs_review");
+    // What it wished for itself it is told of.
+    let wished = command_in(&tray.home, &["remove", "s"]);
+    assert_eq!(wished.status.code(), Some(4), "{wished:?}");
+    let shown = command_in(&tray.home, &["approvals"]);
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.status.success() && text.contains("window"), "{shown:?}");
 }

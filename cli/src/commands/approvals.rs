@@ -22,7 +22,11 @@ use crate::{
 };
 
 pub(super) async fn list(context: &Context) -> Result<(), Failure> {
-    let body = context.client()?.get("/mcp/approvals").await?.ok()?;
+    let client = context.client()?;
+    let body = client.get("/mcp/approvals").await?.ok()?;
+    if body["approvals"] == json!([]) {
+        is_ours_to_decide(&client).await?;
+    }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     context.show(&body, || text(context.screen, &body, now));
     Ok(())
@@ -31,7 +35,10 @@ pub(super) async fn list(context: &Context) -> Result<(), Failure> {
 pub(super) async fn approve(context: &Context, args: &ApproveArgs) -> Result<(), Failure> {
     let client = context.client()?;
     let launches = match &args.id {
-        None => waiting_launches(&client).await?,
+        None => {
+            is_ours_to_decide(&client).await?;
+            waiting_launches(&client).await?
+        }
         Some(id) if id.starts_with(LAUNCH) => std::iter::once(id).chain(&args.values).cloned().collect(),
         Some(_) => Vec::new(),
     };
@@ -70,6 +77,14 @@ pub(super) async fn approve(context: &Context, args: &ApproveArgs) -> Result<(),
         None => format!("Answered {} with yes.", harmless(id)),
     });
     Ok(())
+}
+
+/// Beside the window none of what waits there is told, which is not the same as nothing.
+///
+/// # Errors
+/// The bridge's refusal where the window decides.
+async fn is_ours_to_decide(client: &Client) -> Result<(), Failure> {
+    client.get("/mcp/trust").await?.ok().map(drop)
 }
 
 /// How far a yes to a call goes beyond it.

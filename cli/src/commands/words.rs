@@ -20,6 +20,8 @@ const ROUTES: [(&str, &str); 3] = [
 const NO_KEYCHAIN: &str = "No keychain runs here. Start GNOME Keyring or KWallet, or run \"neuron-connectd serve --secrets \
                            file\" (or memory).";
 
+const TO_THE_WINDOW: &str = "Its tray icon, or the command \"neuron-connect\", brings the window up.";
+
 /// A sentence of the bridge, for somebody who has no window before them.
 pub(super) fn spoken(sentence: &str) -> String {
     let mut text = sentence.replace(&KeychainFault::Absent.sentence(), NO_KEYCHAIN);
@@ -43,7 +45,7 @@ pub(super) fn in_terminal(mut failure: Failure, command: &ClientCommand) -> Fail
     let error = spoken(error);
     failure.message = match (code, command) {
         ("scope_missing", command) => match screen_of(command) {
-            Some(screen) => format!("Neuron Connect is open: do this in its window, {screen}."),
+            Some(screen) => format!("Neuron Connect is open: do this in its window, {screen}. {TO_THE_WINDOW}"),
             None => error,
         },
         (_, ClientCommand::SignIn(args)) => sign_in(code, &error, &failure.body, &args.id),
@@ -88,10 +90,9 @@ fn screen_of(command: &ClientCommand) -> Option<String> {
         ClientCommand::Add(_) | ClientCommand::Remove(_) | ClientCommand::Enable(_) | ClientCommand::Disable(_) => {
             Some("under Connectors".to_owned())
         }
-        ClientCommand::Approvals | ClientCommand::Approve(_) | ClientCommand::Deny(_) => {
+        ClientCommand::Approvals | ClientCommand::Approve(_) | ClientCommand::Deny(_) | ClientCommand::Rules { .. } => {
             Some("under Approvals".to_owned())
         }
-        ClientCommand::Rules { .. } => Some("under Rules".to_owned()),
         ClientCommand::Activity(_) => Some("under Activity".to_owned()),
         ClientCommand::Pair(_) | ClientCommand::Clients(_) | ClientCommand::Trust(_) => {
             Some("under Assistants".to_owned())

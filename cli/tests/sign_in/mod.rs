@@ -80,7 +80,9 @@ fn beside_the_window_what_only_it_may_do_names_its_screen() {
     for (arguments, screen) in commands {
         let ran = bridge.run_with(arguments, "key");
         ran.ends(4);
-        let told = format!("neuron-connectd: Neuron Connect is open: do this in its window, {screen}.\n");
+        let told = format!(
+            "neuron-connectd: Neuron Connect is open: do this in its window, {screen}. Its tray icon, or the command \"neuron-connect\", brings the window up.\n"
+        );
         assert_eq!(ran.err, told, "{arguments:?}");
     }
     let ran = bridge.run(&["deny", "q", "--json"]);
