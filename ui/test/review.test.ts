@@ -4,6 +4,7 @@ import { wordDiff, lineDiff, sideOf } from "../src/lib/diff";
 import { comparedRows, standsOutWords } from "../src/lib/launch";
 import { wakeMs } from "../src/lib/question";
 import { countsOf } from "../src/lib/review";
+import { changeSentences, takesWords } from "../src/lib/tool-change";
 import type { Reviews, StandsOut } from "../src/lib/bridge";
 import { calls, type World } from "./rpc-fixture";
 import { button, focused, frame, go, open, query, settle, text } from "./window";
@@ -145,16 +146,59 @@ test("a second click never decides about what moved up, and the focus goes to it
   expect(calls).toHaveLength(1);
 });
 
-test("only what changed is compared: words by word, parameters by line, claims in words", async () => {
+test("what a changed tool takes and claims is said in sentences, with the JSON folded below", async () => {
   const hints = { read_only: true, destructive: null, idempotent: null, open_world: null };
   const before = toolText({ hints });
-  const now = toolText({ hints: { ...hints, read_only: false } });
+  const now = toolText({
+    hints: { ...hints, read_only: false },
+    input_schema: '{ "properties": { "sql": { "type": "string" }, "send_copy_to": { "type": "string" } } }',
+  });
   await seen({ tools: [toolsReview("pg", { tools: [toolReview("a", { state: "changed", before, now })] })] });
-  expect([...document.querySelectorAll("h4")].map((one) => one.textContent)).toEqual(["What it says of itself"]);
-  expect([...document.querySelectorAll(".side pre")].map((one) => one.textContent)).toEqual([
-    "says it only reads",
-    "says it changes data",
+  expect([...document.querySelectorAll("main li")].map((one) => one.textContent)).toEqual([
+    "May now change things: it no longer says that it only reads.",
+    "Now describes itself so: says it changes data",
+    "Now also takes: send_copy_to (text)",
+    "What it takes is described in another way.",
   ]);
+  expect(query<HTMLDetailsElement>("main details").open).toBe(false);
+  expect(query("main details").textContent).toContain('"send_copy_to"');
+  expect(query("main details").querySelectorAll(".side")).toHaveLength(2);
+});
+
+test("no difference of a tool is without a sentence", () => {
+  const schema = (properties: object, more: object = {}) =>
+    toolText({ input_schema: JSON.stringify({ type: "object", properties, ...more }) });
+  const sql = { sql: { type: "string" } };
+  const cases: [ReturnType<typeof schema>, ReturnType<typeof schema>, string[]][] = [
+    [schema(sql), schema({ ...sql, n: { type: "integer" } }, { required: ["n"] }), ["Now also needs: n (a number)"]],
+    [schema({ ...sql, n: {} }), schema(sql), ["No longer takes: n"]],
+    [schema(sql, { required: ["sql"] }), schema(sql), ["No longer needs, but still takes: sql"]],
+    [schema(sql), schema({ sql: { type: "array" } }), ["sql now takes a list instead of text"]],
+    [schema(sql), schema({ sql: { type: "string", maxLength: 3 } }), ["sql is described in another way"]],
+    [schema(sql), schema(sql, { anyOf: [{}] }), ["What it takes is described in another way."]],
+    [schema(sql), toolText({ input_schema: "no JSON" }), ["What it takes is described in another way."]],
+    [schema(sql), schema(sql, { required: ["sql"] }), ["Now also needs: sql (text)"]],
+    [schema(sql), schema(sql, { required: ["x"] }), ["Now also needs: x (anything)"]],
+    [
+      schema({ __proto__: null, toString: {} }),
+      schema({ ["__proto__"]: { type: "string" } }),
+      ["Now also takes: __proto__ (text)", "No longer takes: toString"],
+    ],
+    [toolText(), toolText({ output_schema: "{}" }), ["Now describes what it answers."]],
+  ];
+  for (const [before, now, sentences] of cases) expect(changeSentences(before, now)).toEqual(sentences);
+  expect(changeSentences(toolText(), toolText())).toEqual([]);
+});
+
+test("a new tool says what it takes before it is opened", () => {
+  const properties = Object.fromEntries(Array.from({ length: 11 }, (_, index) => [`p${index}`, { type: "boolean" }]));
+  const input_schema = JSON.stringify({ type: "object", properties, required: ["p0"] });
+  expect(takesWords(toolText({ input_schema }))).toBe(
+    "Takes: p0 (yes or no), p1 (yes or no, optional), p2 (yes or no, optional), p3 (yes or no, optional), " +
+      "p4 (yes or no, optional), p5 (yes or no, optional), p6 (yes or no, optional), p7 (yes or no, optional), and 3 more",
+  );
+  expect(takesWords(toolText({ input_schema: '{"type":"object"}' }))).toBe("Takes nothing.");
+  expect(takesWords(toolText({ input_schema: '{"oneOf":[]}' }))).toBe(null);
 });
 
 test("instructions are shown as text and approved by version", async () => {

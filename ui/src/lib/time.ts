@@ -15,10 +15,10 @@ const tenths = new Intl.NumberFormat(m.locale, { minimumFractionDigits: 1, maxim
 const exact = new Intl.DateTimeFormat(m.locale, { dateStyle: "medium", timeStyle: "medium" });
 const date = new Intl.DateTimeFormat(m.locale, { dateStyle: "medium", timeStyle: "short" });
 
-/** "now", "2 minutes ago", "yesterday"; a time in the future (a clock that was set back) counts as now. */
+/** "just now", "2 minutes ago", "yesterday"; a time in the future (a clock that was set back) counts as now. */
 export function ago(at: number, now: number): string {
   const age = Math.max(0, now - at);
-  if (age < minute) return words.format(0, "second");
+  if (age < minute) return m.just_now();
   if (age < hour) return words.format(-Math.floor(age / minute), "minute");
   if (age < day) return words.format(-Math.floor(age / hour), "hour");
   if (age < 30 * day) return words.format(-Math.floor(age / day), "day");
