@@ -113,15 +113,46 @@ test("what looks dangerous stands first, says why in words, and is never approve
   expect(spoken()).toContain("It tells the assistant to read a private key and pass it on.");
   expect(spoken()).toContain("U+200B ×3");
   expect(query("[data-guided=tool-review] .primary").textContent).toBe("Keep blocked");
-  button("Approve the 4 without a warning…").click();
+  button("Approve several…").click();
   await settle();
   expect(query("dialog").textContent).not.toContain("query");
-  query<HTMLButtonElement>("dialog .danger").click();
+  button("Approve 2").click();
   await settle();
-  expect(calls).toEqual([
-    "approve_tools postgres explain@v-explain list_tables@v-list_tables list_views@v-list_views list_schemas@v-list_schemas",
+  expect(calls).toEqual(["approve_tools postgres list_views@v-list_views list_schemas@v-list_schemas"]);
+  expect(document.querySelectorAll("h3")).toHaveLength(3);
+});
+
+test("what changed since it was approved is never approved along with what is new", async () => {
+  await seen({ tools: [toolsReview("postgres")] });
+  button("Approve several…").click();
+  await settle();
+  const groups = [...document.querySelectorAll("dialog fieldset")];
+  const ticks = (group: Element) => [...group.querySelectorAll("input")].map(({ checked }) => checked);
+  expect(groups.map((group) => [group.querySelector("legend")?.textContent, ...ticks(group)])).toEqual([
+    ["New", true, true],
+    ["Changed since you approved them", false],
+    ["Only described in other words", false],
   ]);
-  expect(document.querySelectorAll("h3")).toHaveLength(1);
+  expect(groups[1]?.textContent).toContain("Now also takes: analyze (yes or no)");
+  for (const tick of document.querySelectorAll<HTMLInputElement>("dialog input:checked")) tick.click();
+  await settle();
+  expect(button("Approve 0").disabled).toBe(true);
+  groups[1]?.querySelector("input")?.click();
+  await settle();
+  button("Approve 1").click();
+  await settle();
+  expect(calls).toEqual(["approve_tools postgres explain@v-explain"]);
+});
+
+test("of a tool that was approved as something else neither answer stands out", async () => {
+  const [, explain, reworded, fresh] = toolsReview("x").tools;
+  const standing = async (one: typeof explain) => {
+    await seen({ tools: [toolsReview("pg", { tools: one ? [one] : [] })] });
+    return [...new Set([...document.querySelectorAll("main .primary")].map(({ textContent }) => textContent?.trim()))];
+  };
+  expect(await standing(explain)).toEqual([]);
+  expect(await standing(reworded)).toEqual([]);
+  expect(await standing(fresh)).toEqual(["Approve"]);
 });
 
 test("each tool can be decided alone, in exactly the version that was shown", async () => {

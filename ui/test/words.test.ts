@@ -46,9 +46,9 @@ test("a row has the one button that helps, and none where the switch does", () =
 
 const minute = 60_000;
 test.each([
-  [0, "now"],
-  [-minute, "now"],
-  [59_999, "now"],
+  [0, "just now"],
+  [-minute, "just now"],
+  [59_999, "just now"],
   [minute, "1 minute ago"],
   [59 * minute, "59 minutes ago"],
   [23 * 60 * minute, "23 hours ago"],

@@ -22,6 +22,20 @@ export function harmless({ tools }: ToolsReview): ToolReview[] {
   return tools.filter((tool) => !isFlagged(tool));
 }
 
+export type ToolGroup = { state: ToolState; title: string; tools: ToolReview[] };
+
+/** What is approved together, by how it stands to what was approved; groups without a tool are left out. */
+export function groupsOfTools(tools: readonly ToolReview[]): ToolGroup[] {
+  const titles: [ToolState, string][] = [
+    ["pending", m.group_new()],
+    ["changed", m.group_changed()],
+    ["reworded", m.group_reworded()],
+  ];
+  return titles
+    .map(([state, title]) => ({ state, title, tools: tools.filter((tool) => tool.state === state) }))
+    .filter((group) => group.tools.length > 0);
+}
+
 /** Such as "1 looks dangerous · 3 changed · 8 new". */
 export function countsOf({ tools }: ToolsReview): string {
   const flagged = tools.filter(isFlagged).length;
