@@ -88,11 +88,36 @@ test("a setting that is gone or new shows as such", () => {
   expect(rows.find(({ key }) => key === "contacts")).toMatchObject({ before: "same" });
 });
 
-test("keeping blocked comes first where something serious stands out, else the yes", async () => {
+test("what stands out is keeping blocked, or the yes to something new, or neither once it changed", async () => {
   await seen({ launches: [launch("a", { stands_out: [{ what: "wide_folder", argument: "/" }] })] });
-  expect(query("main .primary").textContent).toBe("Keep blocked");
+  expect(query("main .primary").textContent?.trim()).toBe("Keep blocked");
   await open(toReview({ launches: [launch("a")] }), "#/review");
-  expect(query("main .primary").textContent).toBe("Allow to run");
+  expect(query("main .primary").textContent?.trim()).toBe("Allow to run");
+  await open(toReview({ launches: [launch("a", { why: { why: "changed" }, before: contacted })] }), "#/review");
+  expect(document.querySelectorAll("main .primary")).toHaveLength(0);
+});
+
+test("the yes and the no of every review stand in one order, below what they are about", async () => {
+  const proposal = { id: "p1", server: "files", server_name: "Files", patterns: ["read_*"], tools: ["read_file"] };
+  const serious: StandsOut[] = [{ what: "wide_folder", argument: "/" }];
+  await seen({
+    launches: [
+      launch("a", { why: { why: "changed" } }),
+      launch("b", { stands_out: serious, why: { why: "turned_on" } }),
+    ],
+    tools: [toolsReview("pg")],
+    proposals: [proposal],
+  });
+  const answers = /^(Allow|Approve|Keep)/;
+  const cards = [...document.querySelectorAll("main [data-guided]")];
+  const found = cards.map((card) =>
+    [...card.querySelectorAll("button")].filter(({ textContent }) => answers.test(textContent?.trim() ?? "")),
+  );
+  expect(cards).toHaveLength(8);
+  for (const [index, buttons] of found.entries()) {
+    expect(buttons.map(({ textContent }) => textContent?.trim().startsWith("Keep"))).toEqual([false, true]);
+    expect(cards[index]?.lastElementChild?.contains(buttons[0] ?? null)).toBe(true);
+  }
 });
 
 test("a fixed version is looked up on a click alone, and written on another", async () => {
@@ -112,7 +137,7 @@ test("what looks dangerous stands first, says why in words, and is never approve
   expect(query("h3").textContent).toBe("query");
   expect(spoken()).toContain("It tells the assistant to read a private key and pass it on.");
   expect(spoken()).toContain("U+200B ×3");
-  expect(query("[data-guided=tool-review] .primary").textContent).toBe("Keep blocked");
+  expect(query("[data-guided=tool-review] .primary").textContent?.trim()).toBe("Keep blocked");
   button("Approve several…").click();
   await settle();
   expect(query("dialog").textContent).not.toContain("query");
