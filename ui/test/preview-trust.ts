@@ -175,6 +175,13 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
           ],
         },
       }),
+    held: () => {
+      const made = trusting({ reviews: { launches: [], tools: [toolsReview("files")], proposals: [] } });
+      made.tools["files"] = (made.tools["files"] ?? []).map((one, index) =>
+        index === 1 ? { ...one, state: "held" } : one,
+      );
+      return made;
+    },
     "first-start": () =>
       trusting({
         reviews: {

@@ -16,6 +16,7 @@ import {
   ordinary,
   ran,
   script,
+  tool,
   toolReview,
   toolText,
   toolsReview,
@@ -312,6 +313,25 @@ test("the way to a review ends at its heading, and the navigation says how many 
   await frame();
   expect(focused().textContent).toContain("pg");
   expect(focused().tagName).toBe("H2");
+});
+
+test("a connector of which tools are held back says so in the list, and leads to the review before anything else", async () => {
+  const made = toReview({ tools: [toolsReview("files")] });
+  made.tools["files"] = [tool("files", "query", {}, { state: "held" }), tool("files", "explain", {})];
+  made.snapshot.connectors = [connector("files", { name: "Files", tools: 1 }), connector("other")];
+  await open(made);
+  expect(spoken()).toContain("4 of its tools wait for your review.");
+  expect(spoken()).toContain("1 needs you");
+  expect(query("[aria-label='Review: Files']").getAttribute("href")).toBe("#/review/files");
+  await go("#/connectors/files");
+  expect([...document.querySelectorAll("main .primary")].map(({ textContent }) => textContent)).toEqual(["Review"]);
+  const order = [...document.querySelectorAll("main a.button")].map(({ textContent }) => textContent);
+  expect(order.indexOf("Review")).toBeLessThan(order.indexOf("Try a tool"));
+  await go("#/connectors/files/tools");
+  const [held, free] = [...document.querySelectorAll<HTMLButtonElement>("main li [role=switch]")];
+  expect([held?.getAttribute("aria-checked"), held?.disabled]).toEqual(["false", true]);
+  expect(held?.title).toBe("new and blocked: it looks dangerous");
+  expect([free?.getAttribute("aria-checked"), free?.disabled]).toEqual(["true", false]);
 });
 
 test("a connector that waits or is paused says so on its page and in its row, with the one thing to do", async () => {

@@ -1,5 +1,5 @@
 /** What waits for the person's look, sorted as the screen shows it. Pure. */
-import type { LaunchReview, Reviews, ToolReview, ToolsReview, ToolState } from "./bridge";
+import type { ConnectorView, LaunchReview, Reviews, ToolReview, ToolsReview, ToolState } from "./bridge";
 import * as m from "./messages";
 
 /** How many things there are to decide; the tools of a connector are one. */
@@ -47,6 +47,12 @@ export function countsOf({ tools }: ToolsReview): string {
     ...(reworded > 0 ? [m.count_reworded({ count: reworded })] : []),
     ...(added > 0 ? [m.count_new({ count: added })] : []),
   ].join(" · ");
+}
+
+/** How many tools of a connector are not offered before the person has looked at them; only while it is turned on. */
+export function heldTools({ tools }: Reviews, { id, enabled }: Pick<ConnectorView, "id" | "enabled">): number {
+  const review = enabled ? tools.find(({ server }) => server === id) : undefined;
+  return review?.tools.filter(({ state }) => isHidden(state)).length ?? 0;
 }
 
 /** Whether it is neither offered nor run before the person has looked at it. */
