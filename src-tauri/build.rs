@@ -33,6 +33,7 @@ const COMMANDS: &[&str] = &[
     "approve_tools",
     "keep_tool_blocked",
     "approve_instructions",
+    "answer_asleep",
     "approve_launches",
     "keep_blocked",
     "versions_of",

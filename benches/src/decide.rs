@@ -6,6 +6,7 @@ use neuron_bridge::{
     ids::{ConnectorId, ToolName},
     snapshot::WalkInPolicy,
     trust::{
+        LaunchIdentity,
         decision::{Askers, Call, ConnectorFacts, ConnectorStanding, Subject, ToolStanding, View, ViewParts, decision},
         fingerprint::Fingerprint,
         rules::{
@@ -122,11 +123,13 @@ fn rule(number: usize, server: &ConnectorId, effect: Effect, pattern: String, to
         expires_at: None,
         lasts: Lasts::Kept,
         bound: Vec::new(),
+        launch: None,
         origin: Origin::Person,
         made_at: 0,
         note: String::new(),
     };
     if effect == Effect::Allow {
+        rule.launch = Some(launch());
         rule.bound = (0..tools)
             .map(tool)
             .filter(|tool| rule.names(tool.as_str()))
@@ -139,10 +142,15 @@ fn rule(number: usize, server: &ConnectorId, effect: Effect, pattern: String, to
     rule
 }
 
+fn launch() -> LaunchIdentity {
+    "01".repeat(32).parse().expect("64 digits are an identity")
+}
+
 fn view(connectors: usize, rules: Vec<Rule>) -> View {
     let facts = |number| ConnectorFacts {
         id: server(number),
         standing: ConnectorStanding::Ready,
+        launch: Some(launch()),
         tools: (0..TOOLS / connectors)
             .map(|number| (tool(number), ToolStanding::Approved(fingerprint())))
             .collect(),

@@ -8,6 +8,7 @@ mod activity;
 mod answers;
 mod approvals;
 mod ask;
+mod asleep;
 mod calls;
 mod clients;
 mod decide;
@@ -46,6 +47,7 @@ use tokio::{
 
 pub use self::activity::{LARGEST_ACTIVITY_PAGE, MOST_ACTIVITY_DAYS};
 pub use self::answers::CallReply;
+pub(crate) use self::asleep::ASLEEP;
 pub use self::clients::{ClientChange, PairingBegun, Terms, TrustChange};
 pub(crate) use self::decide::PROPOSAL;
 pub use self::offers::{Offered, PromptAnswer, PromptList, ReadAnswer, Rejects, ResourceList, SavedResource};

@@ -25,7 +25,7 @@ pub use self::{
         EntryOrigin, FindingView, Given, LaunchReview, LaunchShown, LaunchWhy, Reviews, RuleProposal, StandsOut,
         TextReview, ToolReview, ToolState, ToolText, ToolsReview,
     },
-    rule::{RuleSleep, RuleView},
+    rule::{RuleSaid, RuleSleep, RuleView, SleepingRules},
     sign_in::{KeptIn, KeychainState, KeychainView, RedirectKind, SignInOutcome, SignInStage, SignInView},
     trust::{
         ApiMode, AskerView, ClientView, MutedView, PairingRequest, PairingView, PausedView, ProgramView, TrustStanding,

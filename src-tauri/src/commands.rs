@@ -78,6 +78,7 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         tools::approve_tools,
         tools::keep_tool_blocked,
         tools::approve_instructions,
+        reviews::answer_asleep,
         reviews::approve_launches,
         reviews::keep_blocked,
         reviews::versions_of,

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
@@ -69,7 +70,7 @@ impl Tray {
             .arg(program::bridge())
             .args(told)
             .env("NEURON_CONNECTD_PORT", "0")
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(log.try_clone().expect("a file handle"))
             .stderr(log);
         let mut child = process::Owned::start(command);
@@ -187,6 +188,21 @@ impl Tray {
     /// The person lets this connector run.
     pub fn approve(&self, server: &str) {
         self.answer(&self.wait_for("launch", server), "approve").ok();
+    }
+
+    /// The person writes the whole entry in the window.
+    pub fn replace(&mut self, id: &str, entry: &Value) {
+        self.say(&json!({"say": "replace", "id": id, "entry": entry}));
+    }
+
+    /// The person lets these launches run, and keeps these rules for them.
+    pub fn approve_keeping(&mut self, launches: &[&str], keep: &[&str]) {
+        self.say(&json!({"say": "approve", "launches": launches, "keep": keep}));
+    }
+
+    fn say(&mut self, what: &Value) {
+        let window = self.child.0.stdin.as_mut().expect("its input is a pipe");
+        writeln!(window, "{what}").expect("it listens");
     }
 
     /// Ends it in order; what it kept stays.

@@ -173,6 +173,15 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
               tools: ["read_text_file", "list_directory"],
             },
           ],
+          asleep: [
+            {
+              id: "s",
+              server: "notes",
+              server_name: "Notes",
+              now: ran,
+              rules: [{ rule: "r9", sentence: "Any program on this computer may use read_file of Notes." }],
+            },
+          ],
         },
       }),
     held: () => {
@@ -197,6 +206,7 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
           ],
           tools: [],
           proposals: [],
+          asleep: [],
         },
       }),
     "review-many": () =>
@@ -217,6 +227,7 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
             }),
           ],
           proposals: [],
+          asleep: [],
         },
       }),
     "needs-review": () =>

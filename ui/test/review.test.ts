@@ -27,7 +27,7 @@ const hostile = '<img src=x onerror="document.title=1">\u202e';
 
 function toReview(over: Partial<Reviews>): World {
   const made = world(ordinary);
-  made.snapshot.reviews = { launches: [], tools: [], proposals: [], ...over };
+  made.snapshot.reviews = { launches: [], tools: [], proposals: [], asleep: [], ...over };
   return made;
 }
 
@@ -275,6 +275,44 @@ test("what the file wants allowed is a proposal, and declining it comes first", 
   button("Allow without asking").click();
   await settle();
   expect(calls).toEqual(["answer_proposal p1 approve"]);
+  expect(spoken()).toContain("Nothing waits for your review.");
+});
+
+const said = [
+  { rule: "r1", sentence: "Any program on this computer may use read_file of Notes, whatever the arguments." },
+];
+
+test("with the look at another launch, what may happen without asking is kept only where that is ticked", async () => {
+  const changed = launch("notes", { why: { why: "changed" }, stands_out: [], asleep: said });
+  await seen({ launches: [changed] });
+  expect(spoken()).toContain("One thing may happen without asking now.");
+  expect(spoken()).toContain("may use read_file of Notes");
+  button("Allow to run").click();
+  await settle();
+  expect(calls).toEqual(["approve_launches launch-notes"]);
+});
+
+test("a tick keeps exactly the rules that were shown", async () => {
+  const changed = launch("notes", { why: { why: "changed" }, stands_out: [], asleep: said });
+  await seen({ launches: [changed] });
+  query<HTMLInputElement>("label.tick input").click();
+  await settle();
+  button("Allow to run").click();
+  await settle();
+  expect(calls).toEqual(["approve_launches launch-notes keep:r1"]);
+});
+
+test.each([
+  ["Keep them for this", "keep"],
+  ["Withdraw them", "withdraw"],
+])("rules that sleep show what they would go on for: %s", async (label, word) => {
+  const { now } = launch("notes");
+  await seen({ asleep: [{ id: "s1", server: "notes", server_name: "Notes", now, rules: said }] });
+  expect(spoken()).toContain("What Notes may do without asking was allowed in another place");
+  expect(spoken()).toContain("weather-mcp");
+  button(label).click();
+  await settle();
+  expect(calls).toEqual([`answer_asleep s1 ${word}`]);
   expect(spoken()).toContain("Nothing waits for your review.");
 });
 

@@ -338,10 +338,15 @@ export const rpc: Rpc = {
     await refuse();
     publish((snapshot) => ({ ...snapshot, missed: snapshot.missed.filter((one) => one.id !== id) }));
   },
-  async approveLaunches(ids) {
-    record("approve_launches", ...ids);
+  async approveLaunches(ids, keep) {
+    record("approve_launches", ...ids, ...keep.map((rule) => `keep:${rule}`));
     await refuse();
     changeReviews((reviews) => ({ ...reviews, launches: reviews.launches.filter(({ id }) => !ids.includes(id)) }));
+  },
+  async answerAsleep(id, keep) {
+    record("answer_asleep", id, keep ? "keep" : "withdraw");
+    await refuse();
+    changeReviews((reviews) => ({ ...reviews, asleep: reviews.asleep.filter((one) => one.id !== id) }));
   },
   async keepBlocked(id) {
     record("keep_blocked", id);

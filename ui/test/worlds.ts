@@ -95,7 +95,7 @@ export function world(connectors: ConnectorView[], over: Partial<World> = {}): W
       sign_ins: [],
       approvals: [],
       missed: [],
-      reviews: { launches: [], tools: [], proposals: [] },
+      reviews: { launches: [], tools: [], proposals: [], asleep: [] },
       trust: {
         standing: { state: "verified" },
         api_mode: "open",
@@ -244,6 +244,7 @@ export function launch(server: string, over: Partial<LaunchReview> = {}): Launch
       { what: "unpinned", package: "weather-mcp" },
       { what: "downloads", runner: "npx" },
     ],
+    asleep: [],
     ...over,
   };
 }

@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     Shell,
+    asleep::{Asleep, asleep},
     owner::Owner,
     publish::{ListKey, Row, RowLive},
     rules::{candidates, draw_id},
@@ -23,7 +24,7 @@ use crate::{
     snapshot::WalkInPolicy,
     tools::pattern,
     trust::{
-        FILES_CHOICE, WALK_IN,
+        FILES_CHOICE, LaunchIdentity, WALK_IN,
         decision::{Askers, ConnectorFacts, ConnectorStanding, ToolStanding, View, ViewParts},
         pins::{Stand, Standing},
         rules::{self, Candidate, Choice, ClientId, Declined, Origin, ProgramId, Proposal, Rule, RuleId},
@@ -41,6 +42,8 @@ pub(crate) struct Rules {
     pub declined: Vec<Declined>,
     /// Wishes of the file that wait for the person, by ids that change with what a yes would cover.
     pub proposals: Vec<(String, Proposal)>,
+    /// Rules that sleep because their connector runs or contacts something else by now, likewise.
+    pub asleep: Vec<(String, Asleep)>,
 }
 
 /// What `autoApprove` in the file comes to.
@@ -62,7 +65,7 @@ impl Rules {
 #[derive(Debug, PartialEq)]
 struct Key {
     list: ListKey,
-    standings: Vec<(ConnectorId, ConnectorStanding, AutoApprove)>,
+    standings: Vec<(ConnectorId, ConnectorStanding, Option<LaunchIdentity>, AutoApprove)>,
     word: FileWord,
     ledger: (LedgerStanding, u64),
     run: u64,
@@ -117,6 +120,14 @@ impl ViewDesk {
         self.runs += 1;
     }
 
+    /// Those of this run go on for another launch.
+    pub fn move_for_run(&mut self, launch: LaunchIdentity, moves: impl Fn(&Rule) -> bool) {
+        for rule in self.run.iter_mut().filter(|rule| moves(rule)) {
+            *rule = Arc::new(rule.moved(launch));
+        }
+        self.runs += 1;
+    }
+
     /// Takes rules of this run away.
     pub fn drop_for_run(&mut self, gone: impl Fn(&Rule) -> bool) {
         self.run.retain(|rule| !gone(rule));
@@ -140,6 +151,7 @@ impl ViewDesk {
                     (
                         live.entry.id.clone(),
                         standing_of(live),
+                        live.launch,
                         live.entry.auto_approve.clone(),
                     )
                 })
@@ -186,6 +198,7 @@ impl ViewDesk {
             all: all.clone(),
             declined,
             proposals,
+            asleep: asleep(rows, &all),
         });
         let live = rows.iter().filter_map(|row| row.live.as_ref());
         self.view = Arc::new(View::new(ViewParts {
@@ -204,7 +217,8 @@ impl ViewDesk {
             RuleId::from_bytes(bits)
         };
         let wish = &live.entry.auto_approve;
-        let mut said = rules::rules_from_file(&live.entry.id, wish, tools, &self.of_file, unix_ms(), &mut new_id);
+        let id = &live.entry.id;
+        let mut said = rules::rules_from_file(id, wish, tools, live.launch, &self.of_file, unix_ms(), &mut new_id);
         said.retain(|rule| {
             let is_its = |no: &&Declined| no.server == rule.server && no.value.patterns() == rule.patterns;
             !declined.iter().any(|no| is_its(&no))
@@ -242,6 +256,11 @@ fn wishes(rows: &[Row]) -> impl Iterator<Item = (&RowLive, Vec<Candidate<'_>>)> 
         .filter_map(|live| Some((live, candidates(live.looked.as_deref()?))))
 }
 
+/// Enough of a hash to name something by.
+pub(super) fn first_digits(hash: &[u8]) -> String {
+    hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn proposal_id(proposal: &Proposal) -> String {
     let mut hash = Sha256::new();
     hash.update(proposal.server.as_str());
@@ -255,9 +274,7 @@ fn proposal_id(proposal: &Proposal) -> String {
         hash.update([0]);
         hash.update(tool.fingerprint.to_string());
     }
-    let hash = hash.finalize();
-    let digits: String = hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{PROPOSAL}{digits}")
+    format!("{PROPOSAL}{}", first_digits(&hash.finalize()))
 }
 
 /// Begins the id of every proposal.
@@ -305,6 +322,7 @@ fn facts(live: &RowLive) -> ConnectorFacts {
     ConnectorFacts {
         id: live.entry.id.clone(),
         standing: standing_of(live),
+        launch: live.launch,
         tools: tools.collect(),
     }
 }
@@ -319,7 +337,7 @@ fn tool_standing(standing: &Standing) -> ToolStanding {
     }
 }
 
-fn standing_of(live: &RowLive) -> ConnectorStanding {
+pub(super) fn standing_of(live: &RowLive) -> ConnectorStanding {
     if !live.entry.enabled {
         return ConnectorStanding::Disabled;
     }
@@ -352,10 +370,11 @@ impl Owner {
         let Some((live, looked)) = files.find_map(|live| Some((live, live.looked.as_deref()?))) else {
             return;
         };
-        let Ok(id) = draw_id() else {
+        let (Ok(id), Some(launch)) = (draw_id(), live.launch) else {
             return;
         };
-        let rule = rules::choice_rule(&live.entry.id, &Choice::LookUp, &candidates(looked), id, unix_ms());
+        let (server, tools) = (&live.entry.id, candidates(looked));
+        let rule = rules::choice_rule(server, &Choice::LookUp, &tools, launch, id, unix_ms());
         let Some(Ok(rule)) = rule.map(|rule| rule.put()) else {
             return;
         };

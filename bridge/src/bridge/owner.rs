@@ -51,6 +51,8 @@ const LAST_ENTRIES_WITHIN: Duration = Duration::from_millis(500);
 pub(crate) enum Command {
     Edit(Edit, oneshot::Sender<Result<(), ApiError>>),
     Review(ReviewOrder, oneshot::Sender<Result<(), ApiError>>),
+    /// Rules that sleep go on, by the id of what is shown of them.
+    KeepRules(String, oneshot::Sender<Result<(), ApiError>>),
     Pause(PauseOrder, oneshot::Sender<Result<(), ApiError>>),
     Reload(oneshot::Sender<()>),
     /// Publishes, and tells once everything that is known was looked at.
@@ -123,6 +125,12 @@ impl Owner {
                     }
                     Some(Command::Review(order, reply)) => {
                         let outcome = self.review(order).await;
+                        self.refresh().await;
+                        // As above.
+                        let _ = reply.send(outcome);
+                    }
+                    Some(Command::KeepRules(id, reply)) => {
+                        let outcome = self.keep_rules(&id).await;
                         self.refresh().await;
                         // As above.
                         let _ = reply.send(outcome);
@@ -316,10 +324,12 @@ impl Owner {
             Some(config) => {
                 self.forgets = sign_in::ends_with(&edit, &self.config, &config);
                 self.secrets_follow(&edit, &config).await;
+                let carried = self.carried_by(&edit, &config).await;
                 // After the file: where this comes to nothing, the person is asked.
                 let kept = self.record(&edit, &config).await;
                 self.pins_follow(&edit).await;
                 self.apply(config).await;
+                self.carry_rules(carried).await;
                 self.forgets = None;
                 kept
             }
@@ -459,7 +469,7 @@ async fn until(end: Option<Instant>) {
     }
 }
 
-fn valid(config: &Config, key: &str) -> Option<Arc<config::Connector>> {
+pub(super) fn valid(config: &Config, key: &str) -> Option<Arc<config::Connector>> {
     let entry = config.entries.iter().find(|entry| entry.key == key)?;
     match &entry.kind {
         EntryKind::Valid(connector) => Some(Arc::new((**connector).clone())),

@@ -17,7 +17,7 @@ use crate::{
         SecretView, Status, ToolState, ToolView, ToolsReview, TransportKind,
     },
     tools::{Listing, Offer, Tool, ToolList, Unlisted, pattern, schema},
-    trust::{decision::auto_approved, pins::Standing, review::Hidden, rules::Who},
+    trust::{LaunchIdentity, decision::auto_approved, pins::Standing, review::Hidden, rules::Who},
 };
 
 /// One row of the configuration with what runs for it.
@@ -40,6 +40,8 @@ pub(crate) struct RowLive {
     pub paused: Option<PausedView>,
     /// Which of its tools are hidden.
     pub hidden: Hidden,
+    /// What it may run or contact at present.
+    pub launch: Option<LaunchIdentity>,
     /// What the upstream of its session calls itself.
     pub server: Option<String>,
     /// How what it lists stands; absent until its first list was looked at.

@@ -28,6 +28,7 @@ use crate::{
     trust::{
         LaunchIdentity,
         review::{ApprovedBy, Place, Reviewed, Verdict, review_id},
+        rules::RuleId,
     },
 };
 
@@ -39,8 +40,8 @@ const MOST_LOOKS: usize = 3;
 
 /// What the person says to launches that wait.
 pub(crate) enum ReviewOrder {
-    /// All of these may run, or none.
-    Approve(Vec<String>),
+    /// All of these may run, or none; these rules go on for them.
+    Approve(Vec<String>, Vec<RuleId>),
     /// This one is turned off in the file, and asks no more.
     KeepBlocked(String),
 }
@@ -62,12 +63,13 @@ struct Waiting {
 }
 
 impl BridgeHandle {
-    /// Lets these launches run, exactly as they were shown: all of them or none.
+    /// Lets these launches run, exactly as they were shown: all of them or none. `keep`: rules of theirs, made for other
+    /// launches, that go on; the others sleep.
     ///
     /// # Errors
     /// `not_found` for one that was decided or changed since, `keychain_unavailable`, `not_saved`.
-    pub async fn approve_launches(&self, ids: Vec<String>) -> Result<(), ApiError> {
-        self.review(ReviewOrder::Approve(ids)).await
+    pub async fn approve_launches(&self, ids: Vec<String>, keep: Vec<RuleId>) -> Result<(), ApiError> {
+        self.review(ReviewOrder::Approve(ids, keep)).await
     }
 
     /// Keeps a launch from running: its connector is turned off in the file, or its tools are hidden there again.
@@ -127,7 +129,7 @@ impl Owner {
             return Err(ApiError::new(Code::KeychainUnavailable, words));
         }
         match order {
-            ReviewOrder::Approve(ids) => self.approve(ids).await,
+            ReviewOrder::Approve(ids, keep) => self.approve(ids, &keep).await,
             ReviewOrder::KeepBlocked(id) => {
                 let waiting = self.waiting_for(&id)?;
                 let server = waiting.entry.id.clone();
@@ -146,7 +148,7 @@ impl Owner {
         }
     }
 
-    async fn approve(&mut self, ids: Vec<String>) -> Result<(), ApiError> {
+    async fn approve(&mut self, ids: Vec<String>, keep: &[RuleId]) -> Result<(), ApiError> {
         let mut decided = Vec::new();
         for id in ids {
             let waiting = self.waiting_for(&id)?;
@@ -185,6 +187,9 @@ impl Owner {
             let is_other = matches!(waiting.why, LaunchWhy::New | LaunchWhy::Changed);
             if let (true, Some(before)) = (is_other, before) {
                 self.hand_over(&before, &waiting.entry, &prepared);
+            }
+            if is_other {
+                self.keep_for_review(&waiting.entry.id, waiting.identity, keep).await;
             }
             let told = activity::looked_at(&waiting.entry.id, Outcome::Ok);
             self.world.activity.record(told);
@@ -229,6 +234,7 @@ impl Owner {
         if let Err(fault) = self.world.admission.forget_the_rest().await {
             tracing::warn!(%fault, "what was allowed of removed connectors is forgotten later");
         }
+        self.bind_old_rules().await;
         self.tighten().await;
         self.judge_again().await;
     }
@@ -323,6 +329,8 @@ impl Owner {
             came_from: EntryOrigin::File,
             stands_out: self.world.stands_out(&waiting.entry, &now, prepared),
             now,
+            // As they are when it is shown.
+            asleep: Vec::new(),
             before: self
                 .world
                 .admission
@@ -334,9 +342,15 @@ impl Owner {
     /// What is shown of all that waits, in the order of the file.
     pub(super) fn launch_reviews(&self) -> Vec<LaunchReview> {
         let waiting = self.waiting().into_iter();
-        waiting
-            .filter_map(|waiting| self.reviews.made.get(&waiting.id).cloned())
-            .collect()
+        let made = waiting.filter_map(|waiting| {
+            let review = self.reviews.made.get(&waiting.id)?.clone();
+            let asleep = match waiting.why {
+                LaunchWhy::New | LaunchWhy::Changed => self.asleep_under(&waiting.entry, waiting.identity),
+                LaunchWhy::TurnedOn | LaunchWhy::ToolsShown { .. } => Vec::new(),
+            };
+            Some(LaunchReview { asleep, ..review })
+        });
+        made.collect()
     }
 
     fn waiting(&self) -> Vec<Waiting> {

@@ -25,6 +25,7 @@ use crate::{
     snapshot::{ActivityReview, ActivityWhat, RuleSleep, RuleView},
     traffic::Source,
     trust::{
+        LaunchIdentity,
         decision::{View, auto_approved},
         expand_home,
         pins::{Stand, Standing},
@@ -106,6 +107,8 @@ impl BridgeHandle {
             id: before.id,
             origin: before.origin,
             at: before.made_at,
+            // Checked where it is made; what the rule was made for stays with its tools.
+            launch: None,
         };
         let stays = edited.patterns == before.patterns && edited.kind == before.kind && edited.effect == before.effect;
         if edited.server != before.server || edited.lasts != before.lasts {
@@ -127,6 +130,7 @@ impl BridgeHandle {
         let mut rule = self.make(draft, made, None).await?;
         if stays {
             rule.bound.clone_from(&before.bound);
+            rule.launch = before.launch;
         }
         match rule.lasts {
             Lasts::Kept => self.keep(&rule).await?,
@@ -175,7 +179,8 @@ impl BridgeHandle {
         let published = self.inner.published.load_full();
         let looked = looked(&published, &server)?;
         let candidates = candidates(looked);
-        let rule = choice_rule(&server, &choice, &candidates, draw_id()?, unix_ms());
+        let launch = launch_of(&published, &server)?;
+        let rule = choice_rule(&server, &choice, &candidates, launch, draw_id()?, unix_ms());
         let earlier = published.rules.all.iter();
         let earlier = earlier.filter(|rule| rule.origin == Origin::Choice && rule.server == server);
         let mut changes: Vec<Change> = earlier.map(|rule| rule.delete()).collect();
@@ -206,7 +211,8 @@ impl BridgeHandle {
             ));
         };
         if yes {
-            self.keep(&proposal.accepted(draw_id()?, unix_ms())).await?;
+            let launch = launch_of(&published, &proposal.server)?;
+            self.keep(&proposal.accepted(launch, draw_id()?, unix_ms())).await?;
         } else {
             let declined = Declined {
                 server: proposal.server.clone(),
@@ -243,14 +249,23 @@ impl BridgeHandle {
             .filter(|rule| rule.origin == Origin::File && rule.server == id);
         let gone = of_file.filter(|rule| !rule.patterns.iter().all(|pattern| said.contains(pattern)));
         changes.extend(gone.filter(|_| self.snapshot().trust.review).map(|rule| rule.delete()));
+        let asleep = rules.asleep.iter().filter(|(_, asleep)| asleep.server == id);
+        let asleep = asleep.flat_map(|(_, asleep)| asleep.rules.iter().map(|rule| (rule, asleep.launch)));
+        let said_again = asleep
+            .filter(|(rule, _)| rule.origin == Origin::File)
+            .filter(|(rule, _)| rule.patterns.iter().all(|pattern| said.contains(pattern)));
+        for (rule, launch) in said_again {
+            changes.push(rule.moved(launch).put().map_err(|error| unwritable(&error))?);
+        }
         if !changes.is_empty() {
             self.write_rules(changes).await?;
         }
         self.settled().await;
-        let rules = self.inner.published.load().rules.clone();
-        let wished = rules.proposals.iter().filter(|(_, proposal)| proposal.server == id);
-        for (_, proposal) in wished {
-            self.keep(&proposal.accepted(draw_id()?, unix_ms())).await?;
+        let published = self.inner.published.load_full();
+        let wished = published.rules.proposals.iter();
+        for (_, proposal) in wished.filter(|(_, proposal)| proposal.server == id) {
+            let launch = launch_of(&published, &id)?;
+            self.keep(&proposal.accepted(launch, draw_id()?, unix_ms())).await?;
         }
         self.settled().await;
         Ok(())
@@ -276,8 +291,13 @@ impl BridgeHandle {
             rules: found
                 .rules
                 .iter()
-                .filter_map(|id| published.rules.find(*id).map(|rule| Rule::clone(rule)))
+                .filter_map(|id| published.rules.find(*id))
                 .filter(|rule| caller.sees(rule.server.as_str()))
+                // A hash of what runs is a word about what runs.
+                .map(|rule| Rule {
+                    launch: rule.launch.filter(|_| caller.is_owner()),
+                    ..Rule::clone(rule)
+                })
                 .collect(),
         }
     }
@@ -294,11 +314,13 @@ impl BridgeHandle {
             id: draw_id()?,
             origin: Origin::Person,
             at: unix_ms(),
+            launch: None,
         };
         self.make(draft, made, asked).await
     }
 
-    async fn make(&self, draft: RuleDraft, made: Made, asked: Option<&OpenCall>) -> Result<Rule, ApiError> {
+    /// One that allows is for what its connector may run or contact now.
+    async fn make(&self, draft: RuleDraft, mut made: Made, asked: Option<&OpenCall>) -> Result<Rule, ApiError> {
         let published = self.inner.published.load_full();
         let draft = self.resolved(draft).await?;
         let door = published.doors.get(&draft.server);
@@ -307,6 +329,9 @@ impl BridgeHandle {
             Launch::Stdio(_) => Place::Here,
             Launch::Http(_) => Place::Elsewhere,
         };
+        if draft.effect == Effect::Allow {
+            made.launch = Some(launch_of(&published, &draft.server)?);
+        }
         let mut candidates = match draft.kind {
             Kind::Tools => candidates(looked(&published, &draft.server)?),
             Kind::Resources | Kind::Prompts => Vec::new(),
@@ -437,6 +462,19 @@ fn looked<'p>(published: &'p Published, server: &ConnectorId) -> Result<&'p Look
     looked.ok_or_else(|| unknown_server(server.as_str()))
 }
 
+/// What rules of a connector are made for at present.
+fn launch_of(published: &Published, server: &ConnectorId) -> Result<LaunchIdentity, ApiError> {
+    published.view.launch(server).ok_or_else(|| {
+        ApiError::new(
+            Code::NeedsReview,
+            format!(
+                "{} waits for your look; nothing can be allowed before.",
+                name_of(published, server)
+            ),
+        )
+    })
+}
+
 fn name_of(published: &Published, server: &ConnectorId) -> String {
     let door = published.doors.get(server);
     door.map_or_else(|| server.to_string(), |door| door.shared.name())
@@ -450,6 +488,9 @@ fn sleeps(view: &View, rule: &Rule) -> Option<RuleSleep> {
     match view.connector(&rule.server) {
         Some(standing) if standing.refusal().is_none() => {}
         Some(_) | None => return Some(RuleSleep::Review),
+    }
+    if !rule.is_for(view.launch(&rule.server)) {
+        return Some(RuleSleep::Elsewhere);
     }
     if rule.kind != Kind::Tools || rule.effect == Effect::Deny {
         return None;

@@ -347,6 +347,8 @@ impl BridgeHandle {
             stands_out: world.stands_out(&entry, &now, &prepared),
             now,
             before: None,
+            // What was decided of its connector is looked at once it is allowed.
+            asleep: Vec::new(),
         })
     }
 

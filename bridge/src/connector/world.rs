@@ -211,6 +211,20 @@ impl World {
         binding_of(entry, self.prepare(entry).await.identity)
     }
 
+    /// What an entry may run or contact at present: the approved launch, where what runs needs a look first. Elsewhere the
+    /// file says it, and the content of an `envFile` does not count.
+    pub fn launch_in_force(&self, entry: &config::Connector) -> Option<LaunchIdentity> {
+        if self.admission.review_on() && !self.admission.needs_no_look(entry) {
+            return self.admission.approved(&entry.id).map(|approved| approved.identity);
+        }
+        let context = LaunchContext {
+            env: &Self::env,
+            home: &self.person_home,
+            env_file: None,
+        };
+        Some(LaunchIdentity::of(entry, &context))
+    }
+
     /// The list an entry can show before anything runs: compiled in, or saved under its identity.
     pub async fn known_list(&self, entry: &config::Connector, identity: LaunchIdentity) -> Option<Known> {
         if builtin::is_files_server(&entry.launch) {

@@ -106,6 +106,8 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn withdraw_rule(&self, id: RuleId) -> impl Answer<()>;
     fn auto_approved(&self, caller: Caller) -> impl Future<Output = AutoApproved> + Send;
     fn approve_launches(&self, ids: Vec<String>) -> impl Answer<()>;
+    /// As [`BridgeHandle::answer_asleep`].
+    fn answer_asleep(&self, id: String, keep: bool) -> impl Answer<()>;
     fn keep_blocked(&self, id: String) -> impl Answer<()>;
     fn approve_tools(&self, server: ConnectorId, versions: Vec<(ToolName, String)>) -> impl Answer<()>;
     fn keep_tool_blocked(&self, server: ConnectorId, tool: ToolName, version: String) -> impl Answer<()>;
@@ -343,7 +345,11 @@ impl Api for BridgeHandle {
     }
 
     fn approve_launches(&self, ids: Vec<String>) -> impl Answer<()> {
-        self.approve_launches(ids)
+        self.approve_launches(ids, Vec::new())
+    }
+
+    fn answer_asleep(&self, id: String, keep: bool) -> impl Answer<()> {
+        self.answer_asleep(id, keep)
     }
 
     fn keep_blocked(&self, id: String) -> impl Answer<()> {

@@ -14,9 +14,11 @@ use super::{
     routes::Routes,
 };
 use crate::{
-    bridge::{ApprovalAnswer, CallReply, Caller, PROPOSAL},
+    bridge::{ASLEEP, ApprovalAnswer, CallReply, Caller, PROPOSAL},
     error::ApiError,
-    snapshot::{ApprovalState, ApprovalView, ChangeQuestion, LaunchReview, Question, RuleProposal, Snapshot},
+    snapshot::{
+        ApprovalState, ApprovalView, ChangeQuestion, LaunchReview, Question, RuleProposal, SleepingRules, Snapshot,
+    },
     trust::rules::RuleDraft,
 };
 
@@ -96,6 +98,7 @@ enum Waits<'a> {
     Launch(Box<Launch<'a>>),
     Tools(Box<tools::Tools<'a>>),
     Rule(Box<Wish<'a>>),
+    Asleep(Box<Asleep<'a>>),
 }
 
 /// A wish of the file.
@@ -105,6 +108,15 @@ struct Wish<'a> {
     state: ApprovalState,
     #[serde(flatten)]
     proposal: &'a RuleProposal,
+}
+
+/// Rules that sleep since their connector's launch is another one.
+#[derive(Serialize)]
+struct Asleep<'a> {
+    kind: &'static str,
+    state: ApprovalState,
+    #[serde(flatten)]
+    asleep: &'a SleepingRules,
 }
 
 pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller): Asker) -> Response {
@@ -129,8 +141,17 @@ pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller):
             proposal,
         }))
     });
+    let asleep = snapshot.reviews.asleep.iter().filter(|_| caller.is_owner());
+    let asleep = asleep.map(|asleep| {
+        Waits::Asleep(Box::new(Asleep {
+            kind: "asleep",
+            state: ApprovalState::Waiting,
+            asleep,
+        }))
+    });
+    let reviews = launches.chain(tools).chain(wishes).chain(asleep);
     respond::json(&List {
-        approvals: questions.chain(launches).chain(tools).chain(wishes).collect(),
+        approvals: questions.chain(reviews).collect(),
     })
 }
 
@@ -224,6 +245,22 @@ async fn answer_launch<A: Api>(
     }))
 }
 
+/// Rules that sleep go on for what is launched now, or are withdrawn.
+async fn answer_asleep<A: Api>(routes: &Routes<A>, id: String, body: &AnswerBody) -> Result<Response, Refused> {
+    let keep = match (&body.answer, &body.content) {
+        (Said::Approve, None) => true,
+        (Said::Deny, None) => false,
+        (Said::Approve | Said::Deny, Some(_))
+        | (Said::Cancel | Said::Longer | Said::UntilQuit | Said::Always | Said::Block, _) => {
+            return Err(Refused(ApiError::bad_request(
+                "Rules that sleep are answered with \"approve\", to keep them, or \"deny\", to withdraw them.",
+            )));
+        }
+    };
+    routes.api.answer_asleep(id, keep).await?;
+    Ok(respond::json(&super::manage::DONE))
+}
+
 /// A wish of the file is let be, or not.
 async fn answer_proposal<A: Api>(routes: &Routes<A>, id: String, body: &AnswerBody) -> Result<Response, Refused> {
     let yes = match (&body.answer, &body.content) {
@@ -255,6 +292,9 @@ pub(super) async fn answer<A: Api>(
     }
     if id.starts_with(PROPOSAL) {
         return answer_proposal(&routes, id, &body).await;
+    }
+    if id.starts_with(ASLEEP) {
+        return answer_asleep(&routes, id, &body).await;
     }
     let api = &routes.api;
     let view = match (body.answer, body.content, body.same, body.rule) {

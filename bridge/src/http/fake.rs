@@ -487,6 +487,11 @@ impl Api for FakeApi {
         Ok(())
     }
 
+    async fn answer_asleep(&self, id: String, keep: bool) -> Result<(), ApiError> {
+        self.did(format!("answer_asleep {id} {keep}"));
+        Ok(())
+    }
+
     async fn keep_blocked(&self, id: String) -> Result<(), ApiError> {
         self.did(format!("keep_blocked {id}"));
         Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use ts_rs::TS;
 
-use super::{ToolHints, WhoView};
+use super::{RuleSaid, SleepingRules, ToolHints, WhoView};
 use crate::{
     ids::{ConnectorId, ToolName},
     trust::scan::Finding,
@@ -19,6 +19,7 @@ pub struct Reviews {
     pub launches: Vec<LaunchReview>,
     pub tools: Vec<ToolsReview>,
     pub proposals: Vec<RuleProposal>,
+    pub asleep: Vec<SleepingRules>,
 }
 
 /// What a connector would run or contact.
@@ -38,6 +39,8 @@ pub struct LaunchReview {
     pub before: Option<LaunchShown>,
     /// What to look at twice.
     pub stands_out: Vec<StandsOut>,
+    /// Rules that allow and were made for another launch: they sleep under this one unless the person keeps them.
+    pub asleep: Vec<RuleSaid>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]

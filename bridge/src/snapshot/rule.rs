@@ -3,7 +3,11 @@
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::trust::rules::Rule;
+use crate::{
+    ids::ConnectorId,
+    snapshot::LaunchShown,
+    trust::rules::{Rule, RuleId},
+};
 
 /// A rule with what people want to know of it.
 #[derive(Debug, Clone, PartialEq, Serialize, TS)]
@@ -32,7 +36,32 @@ pub struct RuleView {
 pub enum RuleSleep {
     /// Its connector waits for a look, is turned off or gone.
     Review,
+    /// It was made for another command or address of its connector.
+    Elsewhere,
     /// None of its tools is what it was.
     Changed,
     Expired,
+}
+
+/// A rule in one sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct RuleSaid {
+    #[ts(type = "string")]
+    pub rule: RuleId,
+    pub sentence: String,
+}
+
+/// Rules that allow and sleep, because their connector runs or contacts something else than when they were made.
+#[derive(Debug, Clone, PartialEq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct SleepingRules {
+    /// Names exactly these rules and what they would go on for.
+    pub id: String,
+    #[ts(type = "string")]
+    pub server: ConnectorId,
+    pub server_name: String,
+    /// What they would go on for.
+    pub now: LaunchShown,
+    pub rules: Vec<RuleSaid>,
 }

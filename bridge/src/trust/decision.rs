@@ -12,12 +12,12 @@ mod view;
 
 use serde_json::{Map, Value};
 
-use self::roundabout::is_roundabout;
 pub use self::{
     approved::{AutoApproved, auto_approved},
     refusal::Refusal,
     view::{Askers, ConnectorFacts, ConnectorStanding, ToolStanding, View, ViewParts},
 };
+use self::{roundabout::is_roundabout, view::Sleep};
 use super::rules::{Effect, Fit, Kind, Resolve, Rule, RuleId, Who};
 use crate::{
     ids::{ConnectorId, ToolName},
@@ -76,6 +76,8 @@ pub enum Why {
     OtherArguments(RuleId),
     /// This one is for the tool as it was.
     OtherFingerprint(RuleId),
+    /// This one is for what the connector ran or contacted before.
+    OtherLaunch(RuleId),
     /// This one has ended.
     Expired(RuleId),
     /// A rule forbids it to a program, and which program calls could not be found out.
@@ -93,7 +95,7 @@ pub fn needs_program(call: &Call<'_>, view: &View) -> bool {
                 || view.denying(call).any(unsure)
                 || view
                     .allowing(call)
-                    .any(|candidate| candidate.awake && unsure(candidate.rule))
+                    .any(|candidate| candidate.sleep == Sleep::Awake && unsure(candidate.rule))
         }
     }
 }
@@ -156,14 +158,12 @@ fn allowance(call: &Call<'_>, view: &View, now: u64) -> Result<RuleId, Why> {
         if rule.caller.fits(call.who) != Fit::Fits {
             continue;
         }
-        let nearer = if rule.is_over(now) {
-            Why::Expired(rule.id)
-        } else if !candidate.awake {
-            Why::OtherFingerprint(rule.id)
-        } else if !call.is_covered_by(rule) {
-            Why::OtherArguments(rule.id)
-        } else {
-            return Ok(rule.id);
+        let nearer = match candidate.sleep {
+            _ if rule.is_over(now) => Why::Expired(rule.id),
+            Sleep::OtherLaunch => Why::OtherLaunch(rule.id),
+            Sleep::OtherTool => Why::OtherFingerprint(rule.id),
+            Sleep::Awake if !call.is_covered_by(rule) => Why::OtherArguments(rule.id),
+            Sleep::Awake => return Ok(rule.id),
         };
         if nearer.nearness() > why.nearness() {
             why = nearer;
@@ -178,8 +178,9 @@ impl Why {
             Self::NoRule => 0,
             Self::Expired(_) => 1,
             Self::OtherFingerprint(_) => 2,
-            Self::OtherArguments(_) => 3,
-            Self::UnknownProgram(_) => 4,
+            Self::OtherLaunch(_) => 3,
+            Self::OtherArguments(_) => 4,
+            Self::UnknownProgram(_) => 5,
         }
     }
 }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::{LaunchIdentity, identity::expand_home};
 use crate::{
     builtin,
-    config::{Connector, Launch},
+    config::{Connector, Launch, StdioLaunch},
     ids::ConnectorId,
     ledger::Standing,
     snapshot::{LaunchShown, LaunchWhy},
@@ -114,6 +114,20 @@ pub fn is_compiled_in(launch: &Launch, home: &Path) -> bool {
         && stdio.env.is_empty()
         && stdio.cwd.is_none()
         && stdio.env_file.is_none()
+}
+
+/// Whether two launches run the same command with the same arguments in the same folder, or contact the same address;
+/// variables, headers and the sign-in may differ.
+pub fn is_same_place(one: &Launch, other: &Launch, home: &Path) -> bool {
+    match (one, other) {
+        (Launch::Stdio(one), Launch::Stdio(other)) => {
+            let args = |launch: &StdioLaunch| launch.args.iter().map(|arg| expand_home(arg, home)).collect::<Vec<_>>();
+            let cwd = |launch: &StdioLaunch| launch.cwd.as_deref().map(|cwd| expand_home(cwd, home));
+            one.command == other.command && args(one) == args(other) && cwd(one) == cwd(other)
+        }
+        (Launch::Http(one), Launch::Http(other)) => one.url == other.url,
+        (Launch::Stdio(_), Launch::Http(_)) | (Launch::Http(_), Launch::Stdio(_)) => false,
+    }
 }
 
 /// Which tools are hidden, and what the file alone would show again.

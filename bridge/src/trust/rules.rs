@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use ts_rs::TS;
 
-use super::fingerprint::Fingerprint;
+use super::{LaunchIdentity, fingerprint::Fingerprint};
 use crate::{
     ids::{ConnectorId, ToolName},
     snapshot::ToolHints,
@@ -40,8 +40,9 @@ pub use self::{
 
 /// One rule, as it is kept and as the API shows it.
 ///
-/// A rule that allows tools holds only for the (tool, fingerprint) pairs of `bound`; it sleeps, and is not deleted,
-/// while its connector waits for review or its tool is another one. A rule that denies holds whatever the fingerprint.
+/// A rule that allows holds only for the launch that it was made for, and one about tools only for the (tool, fingerprint)
+/// pairs of `bound`; it sleeps, and is not deleted, while its connector waits for review, runs or contacts something else,
+/// or its tool is another one. A rule that denies holds whatever is launched, and whatever the fingerprint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
 #[ts(export_to = "bridge.ts")]
@@ -64,6 +65,11 @@ pub struct Rule {
     pub lasts: Lasts,
     /// The tools it matched when it was made, in order of their names; empty unless it allows tools.
     pub bound: Vec<Bound>,
+    /// What its connector ran or contacted when it was made, or when the person kept it for something else; none of a rule
+    /// that denies. One that allows and names none sleeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "string")]
+    pub launch: Option<LaunchIdentity>,
     pub origin: Origin,
     /// Unix milliseconds.
     #[ts(type = "number")]
@@ -162,6 +168,22 @@ impl Rule {
     /// Whether it still counts at `now`, in Unix milliseconds.
     pub fn is_over(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|end| now >= end)
+    }
+
+    /// Whether it counts where its connector runs or contacts this; `None` = nothing that is known.
+    pub fn is_for(&self, launch: Option<LaunchIdentity>) -> bool {
+        match self.effect {
+            Effect::Deny => true,
+            Effect::Allow => launch.is_some() && self.launch == launch,
+        }
+    }
+
+    /// The same rule for another launch, where the person chose that it goes on there.
+    pub fn moved(&self, launch: LaunchIdentity) -> Self {
+        Self {
+            launch: Some(launch),
+            ..self.clone()
+        }
     }
 
     /// Whether a name or URI is one that it is about, bound or not.

@@ -202,6 +202,9 @@ fn shown(screen: Screen, question: &Value, now: Duration) -> String {
     if question["kind"] == "rule" {
         return call::wish(screen, question);
     }
+    if question["kind"] == "asleep" {
+        return launch::asleep(screen, question);
+    }
     if let Some(text) = change::shown(screen, question) {
         return text;
     }

@@ -71,6 +71,9 @@ fn text(screen: Screen, body: &Value) -> String {
         ];
         match view["sleeps"].as_str() {
             Some("review") => lines.push("  It decides nothing: its connector is off, or waits for a look.".to_owned()),
+            Some("elsewhere") => lines.push(
+                "  It decides nothing: its connector runs or contacts something else (see approvals).".to_owned(),
+            ),
             Some("changed") => lines.push("  It decides nothing: its tools are not what they were.".to_owned()),
             Some("expired") => lines.push("  It has ended.".to_owned()),
             Some(_) | None => {}

@@ -3,13 +3,20 @@
 use neuron_bridge::bridge::PackageVersions;
 use tauri::State;
 
-use super::{Answer, connector_id};
+use super::{Answer, connector_id, rules::rule_id};
 use crate::app::Shell;
 
-/// Lets these launches run, all of them or none.
+/// Lets these launches run, all of them or none. `keep`: ids of rules that go on for them.
 #[tauri::command]
-pub(super) async fn approve_launches(shell: State<'_, Shell>, ids: Vec<String>) -> Answer<()> {
-    shell.bridge.approve_launches(ids).await
+pub(super) async fn approve_launches(shell: State<'_, Shell>, ids: Vec<String>, keep: Vec<String>) -> Answer<()> {
+    let keep = keep.iter().map(|id| rule_id(id)).collect::<Answer<_>>()?;
+    shell.bridge.approve_launches(ids, keep).await
+}
+
+/// Rules that sleep go on for what their connector runs or contacts now, or are withdrawn.
+#[tauri::command]
+pub(super) async fn answer_asleep(shell: State<'_, Shell>, id: String, keep: bool) -> Answer<()> {
+    shell.bridge.answer_asleep(id, keep).await
 }
 
 /// Turns a connector that waits off, or hides again what its entry shows.

@@ -99,10 +99,12 @@ pub(super) async fn save_rule(shell: State<'_, Shell>, rule: String) -> Answer<(
 /// Withdraws a rule.
 #[tauri::command]
 pub(super) async fn withdraw_rule(shell: State<'_, Shell>, id: String) -> Answer<()> {
-    let id: RuleId = id
-        .parse()
-        .map_err(|_| ApiError::bad_request("This is not the id of a rule."))?;
-    shell.bridge.withdraw_rule(id).await
+    shell.bridge.withdraw_rule(rule_id(&id)?).await
+}
+
+pub(super) fn rule_id(id: &str) -> Answer<RuleId> {
+    id.parse()
+        .map_err(|_| ApiError::bad_request("This is not the id of a rule."))
 }
 
 /// The answer with which adding ends.

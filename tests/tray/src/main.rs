@@ -2,21 +2,26 @@
 //! folder of the test's own. Never part of what is shipped; decides nothing.
 //!
 //! `beside-tray APP-HOME WINDOW-HOME NEURON-CONNECTD [FIRST LONGEST]`, until SIGTERM: questions wait so many milliseconds for
-//! their answer, and in all once more time is asked for. `beside-tray --routes` tells every route.
+//! their answer, and in all once more time is asked for. `beside-tray --routes` tells every route. What only the window can say
+//! comes as lines of JSON on standard input ([`Said`]).
 
-use std::{env, error::Error, path::PathBuf, sync::Arc, time::Duration};
+use std::{env, error::Error, io::stdin, path::PathBuf, sync::Arc, thread, time::Duration};
 
 use neuron_bridge::{
     bridge::{BridgeHandle, BridgeOptions, Caller, Patience, Shell},
     home::Home,
     http::{self, Family, Kin, Limits, NoClients, ServeOptions},
+    ids::ConnectorId,
     program_log,
     secrets::KeepSecrets,
     snapshot::ApiView,
+    trust::rules::RuleId,
 };
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::watch,
+    sync::{mpsc, watch},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +63,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (state, _) = watch::channel(ApiView::Starting { port: 0 });
     let closed = CancellationToken::new();
     let served = tokio::spawn(http::serve(bridge.clone(), options, state, closed.clone()));
+    tokio::spawn(listen(bridge.clone()));
     stop.recv().await;
     bridge.shutdown().await;
     closed.cancel();
@@ -75,6 +81,40 @@ fn patience() -> Result<Patience, Box<dyn Error>> {
             longest: Duration::from_millis(longest),
         }),
         _ => Err(USAGE.into()),
+    }
+}
+
+/// A change or an answer for which there is no route.
+#[derive(Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+enum Said {
+    /// The whole entry in place of what it was.
+    Replace { id: ConnectorId, entry: Map<String, Value> },
+    /// With rules that go on for them.
+    Approve { launches: Vec<String>, keep: Vec<RuleId> },
+}
+
+async fn listen(bridge: BridgeHandle) {
+    let (told, mut lines) = mpsc::channel(1);
+    // A thread that reads keeps nobody from ending.
+    thread::spawn(move || {
+        stdin()
+            .lines()
+            .map_while(Result::ok)
+            .try_for_each(|line| told.blocking_send(line))
+    });
+    while let Some(line) = lines.recv().await {
+        let said = match serde_json::from_str(&line) {
+            Ok(Said::Replace { id, entry }) => bridge.replace(id, entry).await.map(drop),
+            Ok(Said::Approve { launches, keep }) => bridge.approve_launches(launches, keep).await,
+            Err(error) => {
+                eprintln!("{line:?} says nothing: {error}");
+                continue;
+            }
+        };
+        if let Err(refused) = said {
+            eprintln!("{line}: {refused:?}");
+        }
     }
 }
 

@@ -274,7 +274,7 @@ export type Reviews = {
 /**
  * In the order of the file.
  */
-launches: Array<LaunchReview>, tools: Array<ToolsReview>, proposals: Array<RuleProposal>, };
+launches: Array<LaunchReview>, tools: Array<ToolsReview>, proposals: Array<RuleProposal>, asleep: Array<SleepingRules>, };
 
 export type LaunchReview = { 
 /**
@@ -292,7 +292,11 @@ before: LaunchShown | null,
 /**
  * What to look at twice.
  */
-stands_out: Array<StandsOut>, };
+stands_out: Array<StandsOut>, 
+/**
+ * Rules that allow and were made for another launch: they sleep under this one unless the person keeps them.
+ */
+asleep: Array<RuleSaid>, };
 
 export type LaunchWhy = { "why": "new" } | { "why": "changed" } | { "why": "turned_on" } | { "why": "tools_shown", tools: Array<string>, };
 
@@ -452,7 +456,19 @@ last_used_at?: number,
  */
 sleeps: RuleSleep | null, };
 
-export type RuleSleep = "review" | "changed" | "expired";
+export type RuleSaid = { rule: string, sentence: string, };
+
+export type RuleSleep = "review" | "elsewhere" | "changed" | "expired";
+
+export type SleepingRules = { 
+/**
+ * Names exactly these rules and what they would go on for.
+ */
+id: string, server: string, server_name: string, 
+/**
+ * What they would go on for.
+ */
+now: LaunchShown, rules: Array<RuleSaid>, };
 
 export type WalkInPolicy = "ask" | "allow";
 
@@ -862,7 +878,12 @@ expires_at?: number, lasts: RuleLasts,
 /**
  * The tools it matched when it was made, in order of their names; empty unless it allows tools.
  */
-bound: Array<BoundTool>, origin: RuleOrigin, 
+bound: Array<BoundTool>, 
+/**
+ * What its connector ran or contacted when it was made, or when the person kept it for something else; none of a rule
+ * that denies. One that allows and names none sleeps.
+ */
+launch?: string, origin: RuleOrigin, 
 /**
  * Unix milliseconds.
  */

@@ -3,8 +3,8 @@ import type { ConnectorView, LaunchReview, Reviews, ToolReview, ToolsReview, Too
 import * as m from "./messages";
 
 /** How many things there are to decide; the tools of a connector are one. */
-export function reviewCount({ launches, tools, proposals }: Reviews): number {
-  return launches.length + tools.length + proposals.length;
+export function reviewCount({ launches, tools, proposals, asleep }: Reviews): number {
+  return launches.length + tools.length + proposals.length + asleep.length;
 }
 
 /** What the first start with a file shows in one list; a single one is a card like any other. */

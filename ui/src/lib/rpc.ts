@@ -123,8 +123,10 @@ export interface Rpc {
   exportActivity(filter: ActivityFilter, format: ExportFormat): Promise<ActivityExport>;
   /** Told when there are new entries; one listener at a time, for the life of the window. */
   watchActivity(onNews: () => void): Promise<void>;
-  /** `ids` are those of launch reviews. */
-  approveLaunches(ids: string[]): Promise<void>;
+  /** `ids` are those of launch reviews, `keep` those of rules that go on for them. */
+  approveLaunches(ids: string[], keep: string[]): Promise<void>;
+  /** Rules that sleep go on, or are withdrawn. */
+  answerAsleep(id: string, keep: boolean): Promise<void>;
   /** Turns the connector off instead. */
   keepBlocked(id: string): Promise<void>;
   /** Looks a package up where it comes from. */
@@ -201,7 +203,8 @@ export const rpc: Rpc = {
   activityDays: (days, offsetMinutes) => call("activity_days", { days, offsetMinutes }),
   exportActivity: (filter, format) => call("export_activity", { filter, format }),
   watchActivity: (onNews) => call("watch_activity", { channel: channel(onNews) }),
-  approveLaunches: (ids) => call("approve_launches", { ids }),
+  approveLaunches: (ids, keep) => call("approve_launches", { ids, keep }),
+  answerAsleep: (id, keep) => call("answer_asleep", { id, keep }),
   keepBlocked: (id) => call("keep_blocked", { id }),
   versionsOf: (server) => call("versions_of", { server }),
   useVersion: (server, version) => call("use_version", { server, version }),

@@ -14,7 +14,7 @@ export type RuleView = {
   /** Unix milliseconds. */
   last_used_at?: number;
   /** Why it decides nothing at present. */
-  sleeps: "review" | "changed" | "expired" | null;
+  sleeps: "review" | "elsewhere" | "changed" | "expired" | null;
 };
 
 /** In a sentence a value takes at most this many characters. */

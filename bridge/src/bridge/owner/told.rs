@@ -87,6 +87,7 @@ impl Owner {
                 launches: self.launch_reviews(),
                 tools: publish::tools_reviews(&rows),
                 proposals: self.proposals(),
+                asleep: self.sleeping_rules(),
             },
             trust: TrustView {
                 standing: self.trust_standing(),
@@ -174,6 +175,7 @@ impl Owner {
                     access: handle.shared.access(),
                     paused: self.world.pauses.view(&handle.shared.id),
                     hidden: self.world.admission.hidden(&handle.shared.entry()),
+                    launch: self.world.launch_in_force(&handle.shared.entry()),
                     server: handle.shared.session().and_then(|session| {
                         let named = session.server.as_deref()?;
                         Some(handle.shared.log.redactor().sentence(named).into_owned())

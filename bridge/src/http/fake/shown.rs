@@ -112,6 +112,7 @@ pub(super) fn launch(id: &str) -> LaunchReview {
         },
         before: None,
         stands_out: Vec::new(),
+        asleep: Vec::new(),
     }
 }
 

@@ -6,6 +6,7 @@ use super::*;
 use crate::{
     error::Code,
     trust::{
+        LaunchIdentity,
         fingerprint::Fingerprint,
         rules::{Arguments, Bound, ClientId, Condition, Lasts, Origin, ProgramId, RuleCaller},
     },
@@ -21,6 +22,10 @@ fn server() -> ConnectorId {
 
 fn fingerprint() -> Fingerprint {
     Fingerprint::from_bytes(APPROVED)
+}
+
+fn launch(number: u8) -> LaunchIdentity {
+    format!("{number:02x}").repeat(32).parse().unwrap()
 }
 
 fn id(number: u8) -> RuleId {
@@ -63,6 +68,7 @@ fn allow(number: u8, tool: &str) -> Rule {
             tool: ToolName::new(tool),
             fingerprint: fingerprint(),
         }],
+        launch: Some(launch(1)),
         origin: Origin::Person,
         made_at: 0,
         note: String::new(),
@@ -73,6 +79,7 @@ fn deny(number: u8, pattern: &str) -> Rule {
     Rule {
         effect: Effect::Deny,
         bound: Vec::new(),
+        launch: None,
         ..allow(number, pattern)
     }
 }
@@ -90,6 +97,7 @@ fn parts(rules: impl IntoIterator<Item = Rule>) -> ViewParts {
         connectors: vec![ConnectorFacts {
             id: server(),
             standing: ConnectorStanding::Ready,
+            launch: Some(launch(1)),
             tools: tools
                 .map(|tool| (ToolName::new(tool), ToolStanding::Approved(fingerprint())))
                 .into(),
@@ -496,28 +504,6 @@ fn the_question_tells_the_rule_that_came_nearest() {
 }
 
 #[test]
-fn rules_of_one_connector_mean_nothing_to_another() {
-    let other = ConnectorId::parse("other").unwrap();
-    let mut parts = parts([allow(1, "read_file"), deny(2, "write_file")]);
-    parts.connectors.push(ConnectorFacts {
-        id: other.clone(),
-        ..parts.connectors[0].clone()
-    });
-    let view = View::new(parts);
-    for tool in ["read_file", "write_file"] {
-        let name = ToolName::new(tool);
-        let call = Call {
-            who: Who::WalkIn(None),
-            server: &other,
-            subject: Subject::Tool(&name),
-            arguments: &Map::new(),
-            resolve: &nowhere,
-        };
-        assert_eq!(decision(&call, &view, NOW), NO_RULE, "{tool}");
-    }
-}
-
-#[test]
 fn resources_and_prompts_are_decided_like_calls_and_apart_from_tools() {
     let resources = Rule {
         kind: Kind::Resources,
@@ -594,3 +580,5 @@ fn a_folder_counts_where_the_path_leads() {
     // Also of a connector that does not run here.
     assert_eq!(leads(None), Decision::Ask(Why::OtherArguments(id(1))));
 }
+
+mod launches;

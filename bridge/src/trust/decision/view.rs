@@ -13,6 +13,7 @@ use crate::{
     ids::{ConnectorId, ToolName},
     snapshot::WalkInPolicy,
     trust::{
+        LaunchIdentity,
         fingerprint::Fingerprint,
         rules::{ClientId, Effect, Kind, ProgramId, Rule, Who},
     },
@@ -63,6 +64,8 @@ pub struct Askers {
 pub struct ConnectorFacts {
     pub id: ConnectorId,
     pub standing: ConnectorStanding,
+    /// What it may run or contact at present; `None` = nothing.
+    pub launch: Option<LaunchIdentity>,
     pub tools: Vec<(ToolName, ToolStanding)>,
 }
 
@@ -88,6 +91,7 @@ pub struct View {
 #[derive(Debug)]
 struct Prepared {
     standing: ConnectorStanding,
+    launch: Option<LaunchIdentity>,
     tools: HashMap<ToolName, Tool>,
     deny: PerKind<Patterns>,
     /// Of tools, kept with each tool instead.
@@ -98,14 +102,23 @@ struct Prepared {
 struct Tool {
     standing: ToolStanding,
     /// Rules that were made for it, and whether for what it is now.
-    allow: Vec<(Arc<Rule>, bool)>,
+    allow: Vec<(Arc<Rule>, Sleep)>,
 }
 
 /// A rule that allows something of this name.
 pub(super) struct Allowing<'a> {
     pub(super) rule: &'a Rule,
-    /// Whether it is bound to what the tool is now.
-    pub(super) awake: bool,
+    pub(super) sleep: Sleep,
+}
+
+/// Whether a rule that allows was made for what there is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sleep {
+    Awake,
+    /// Its tool is another one.
+    OtherTool,
+    /// Its connector runs or contacts something else.
+    OtherLaunch,
 }
 
 impl View {
@@ -113,7 +126,7 @@ impl View {
         let mut connectors: HashMap<_, _> = parts
             .connectors
             .into_iter()
-            .map(|facts| (facts.id, Prepared::new(facts.standing, facts.tools)))
+            .map(|facts| (facts.id, Prepared::new(facts.standing, facts.launch, facts.tools)))
             .collect();
         for rule in parts.rules {
             // The rules of a connector that is gone wait for its return.
@@ -135,6 +148,11 @@ impl View {
 
     pub fn connector(&self, server: &ConnectorId) -> Option<ConnectorStanding> {
         Some(self.connectors.get(server)?.standing)
+    }
+
+    /// What a connector may run or contact at present.
+    pub fn launch(&self, server: &ConnectorId) -> Option<LaunchIdentity> {
+        self.connectors.get(server)?.launch
     }
 
     pub fn walk_in(&self) -> WalkInPolicy {
@@ -204,13 +222,20 @@ impl View {
         });
         let named = connector.into_iter().flat_map(move |connector| {
             let (kind, name) = subject.into_named();
-            connector.allow.of(kind).naming(name)
+            let rules = connector.allow.of(kind).naming(name);
+            rules.map(|rule| Allowing {
+                rule,
+                sleep: match rule.is_for(connector.launch) {
+                    true => Sleep::Awake,
+                    false => Sleep::OtherLaunch,
+                },
+            })
         });
         of_tool
             .into_iter()
             .flat_map(|tool| &tool.allow)
-            .map(|(rule, awake)| Allowing { rule, awake: *awake })
-            .chain(named.map(|rule| Allowing { rule, awake: true }))
+            .map(|(rule, sleep)| Allowing { rule, sleep: *sleep })
+            .chain(named)
     }
 
     /// Every tool that may be called at present, with the rules about it.
@@ -247,21 +272,22 @@ impl<'a> Callable<'a> {
         self.connector.deny.of(Kind::Tools).naming(self.name.as_str())
     }
 
-    /// Those that are bound to what it is now.
+    /// Those that were made for what there is now.
     pub(super) fn allowing(&self) -> impl Iterator<Item = &'a Rule> {
-        let awake = self.tool.allow.iter().filter(|(_, awake)| *awake);
+        let awake = self.tool.allow.iter().filter(|(_, sleep)| *sleep == Sleep::Awake);
         awake.map(|(rule, _)| rule.as_ref())
     }
 }
 
 impl Prepared {
-    fn new(standing: ConnectorStanding, tools: Vec<(ToolName, ToolStanding)>) -> Self {
+    fn new(standing: ConnectorStanding, launch: Option<LaunchIdentity>, tools: Vec<(ToolName, ToolStanding)>) -> Self {
         let tool = |standing| Tool {
             standing,
             allow: Vec::new(),
         };
         Self {
             standing,
+            launch,
             tools: tools
                 .into_iter()
                 .map(|(name, standing)| (name, tool(standing)))
@@ -278,8 +304,14 @@ impl Prepared {
             (Effect::Allow, Kind::Tools) => {
                 for bound in &rule.bound {
                     if let Some(tool) = self.tools.get_mut(&bound.tool) {
-                        let awake = tool.standing.fingerprint() == Some(bound.fingerprint);
-                        tool.allow.push((Arc::clone(&rule), awake));
+                        let sleep = if !rule.is_for(self.launch) {
+                            Sleep::OtherLaunch
+                        } else if tool.standing.fingerprint() != Some(bound.fingerprint) {
+                            Sleep::OtherTool
+                        } else {
+                            Sleep::Awake
+                        };
+                        tool.allow.push((Arc::clone(&rule), sleep));
                     }
                 }
             }

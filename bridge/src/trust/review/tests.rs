@@ -222,3 +222,35 @@ fn a_row_is_read_as_it_was_written() {
     assert_eq!(serde_json::from_str::<Reviewed>(&text).unwrap(), row);
     assert!(serde_json::from_str::<Reviewed>(&text.replacen("\"identity\":\"", "\"identity\":\"z", 1)).is_err());
 }
+
+#[test]
+fn a_place_is_command_arguments_and_folder_or_the_address() {
+    let x = r#"{"command": "x", "args": ["~/notes"], "cwd": "~"}"#;
+    let url = r#"{"url": "https://a.example/mcp?t=1"}"#;
+    for (one, other, stays) in [
+        (
+            x,
+            r#"{"command": "x", "args": ["/home/u/notes"], "cwd": "/home/u", "env": {"A": "b"}}"#,
+            true,
+        ),
+        (x, r#"{"command": "x", "args": ["~"], "cwd": "~"}"#, false),
+        (x, r#"{"command": "x", "args": ["~/notes"]}"#, false),
+        (x, r#"{"command": "y", "args": ["~/notes"], "cwd": "~"}"#, false),
+        (
+            url,
+            r#"{"url": "https://a.example/mcp?t=1", "headers": {"X-A": "b"}}"#,
+            true,
+        ),
+        (url, r#"{"url": "https://a.example/mcp?t=2"}"#, false),
+        (url, r#"{"url": "https://b.example/mcp?t=1"}"#, false),
+        (url, x, false),
+    ] {
+        let [a, b] = [one, other].map(|entry| connector(entry).launch);
+        let home = Path::new(HOME);
+        assert_eq!(
+            (is_same_place(&a, &b, home), is_same_place(&b, &a, home)),
+            (stays, stays),
+            "{other}"
+        );
+    }
+}

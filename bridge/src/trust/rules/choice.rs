@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use super::{Candidate, Made, Origin, Rule, RuleDraft, RuleId};
-use crate::ids::{ConnectorId, ToolName};
+use crate::{
+    ids::{ConnectorId, ToolName},
+    trust::LaunchIdentity,
+};
 
 /// The person's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
@@ -33,11 +36,12 @@ pub fn lookups(tools: &[Candidate<'_>]) -> Vec<ToolName> {
 }
 
 /// The rule that the answer makes, for any program on this computer; `None` where nothing was chosen. `tools` are those
-/// that the person was shown. It is bound to the chosen ones alone, whatever signs their names have in them.
+/// that the person was shown, of what is launched at present. It is bound to the chosen ones alone, whatever signs their names have in them.
 pub fn choice_rule(
     server: &ConnectorId,
     choice: &Choice,
     tools: &[Candidate<'_>],
+    launch: LaunchIdentity,
     id: RuleId,
     now: u64,
 ) -> Option<Rule> {
@@ -56,6 +60,7 @@ pub fn choice_rule(
         id,
         origin: Origin::Choice,
         at: now,
+        launch: Some(launch),
     };
     let patterns = bound.iter().map(|tool| tool.tool.as_str().to_owned()).collect();
     (!bound.is_empty()).then(|| RuleDraft::for_anyone(server, patterns).with(made, bound))

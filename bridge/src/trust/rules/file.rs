@@ -6,7 +6,7 @@ use ts_rs::TS;
 use super::{
     Arguments, Bound, Candidate, Effect, Kind, Lasts, Made, Origin, Rule, RuleCaller, RuleDraft, RuleId, make,
 };
-use crate::{config::AutoApprove, ids::ConnectorId};
+use crate::{config::AutoApprove, ids::ConnectorId, trust::LaunchIdentity};
 
 /// One value of `autoApprove`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
@@ -71,23 +71,26 @@ pub fn still_declined(server: &ConnectorId, wish: &AutoApprove, declined: &[Decl
 }
 
 impl Proposal {
-    /// The rule that a yes to it makes: for exactly the tools that were shown.
-    pub fn accepted(&self, id: RuleId, now: u64) -> Rule {
+    /// The rule that a yes to it makes: for exactly the tools that were shown, of what is launched at present.
+    pub fn accepted(&self, launch: LaunchIdentity, id: RuleId, now: u64) -> Rule {
         let made = Made {
             id,
             origin: Origin::File,
             at: now,
+            launch: Some(launch),
         };
         RuleDraft::for_anyone(&self.server, self.value.patterns()).with(made, self.tools.clone())
     }
 }
 
 /// All rules of this origin that hold where the file is the authority. What `existing` rules were bound to stays; clean
-/// tools that are new to a value join it; what the file does not say goes.
+/// tools that are new to a value join it; what the file does not say goes. The file says what is launched too, so they go
+/// on whatever that is.
 pub fn rules_from_file(
     server: &ConnectorId,
     wish: &AutoApprove,
     tools: &[Candidate<'_>],
+    launch: Option<LaunchIdentity>,
     existing: &[Rule],
     now: u64,
     new_id: &mut dyn FnMut() -> RuleId,
@@ -104,10 +107,12 @@ pub fn rules_from_file(
                     id: new_id(),
                     origin: Origin::File,
                     at: now,
+                    launch,
                 };
                 RuleDraft::for_anyone(server, patterns).with(made, Vec::new())
             }
         };
+        rule.launch = launch;
         // A tool that became another one is no new tool: its rule sleeps.
         for tool in matched(&value, tools) {
             if !rule.bound.iter().any(|bound| bound.tool == tool.tool) {

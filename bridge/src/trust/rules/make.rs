@@ -12,7 +12,7 @@ use super::{
 use crate::{
     ids::{ConnectorId, ToolName},
     tools::pattern,
-    trust::fingerprint::Fingerprint,
+    trust::{LaunchIdentity, fingerprint::Fingerprint},
 };
 
 /// What a person chooses of a rule; the rest is made. A change replaces all of it.
@@ -42,6 +42,8 @@ pub struct Made {
     pub origin: Origin,
     /// Unix milliseconds.
     pub at: u64,
+    /// What its connector runs or contacts, for a rule that allows.
+    pub launch: Option<LaunchIdentity>,
 }
 
 /// Where a connector's work is done.
@@ -117,6 +119,10 @@ impl RuleDraft {
             expires_at: self.expires_at,
             lasts: self.lasts,
             bound,
+            launch: match self.effect {
+                Effect::Allow => made.launch,
+                Effect::Deny => None,
+            },
             origin: made.origin,
             made_at: made.at,
             note: self.note,

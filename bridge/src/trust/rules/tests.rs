@@ -53,11 +53,16 @@ fn draft(pattern: &str) -> RuleDraft {
     RuleDraft::for_anyone(&server(), vec![pattern.to_owned()])
 }
 
+fn launch() -> LaunchIdentity {
+    "01".repeat(32).parse().unwrap()
+}
+
 fn made() -> Made {
     Made {
         id: id(1),
         origin: Origin::Person,
         at: 100,
+        launch: Some(launch()),
     }
 }
 
@@ -316,7 +321,7 @@ fn the_file_proposes_the_clean_tools_of_now_and_nothing_twice() {
         .collect();
     assert_eq!(shown, [("read".to_owned(), 1), ("search*".to_owned(), 1)]);
 
-    let accepted = found[0].accepted(id(3), 5);
+    let accepted = found[0].accepted(launch(), id(3), 5);
     assert_eq!(bound_names(&accepted), ["read"]);
     assert_eq!((accepted.origin, accepted.lasts), (Origin::File, Lasts::Kept));
     let rest = proposals(&server(), &wish, &tools, std::slice::from_ref(&accepted), &[]);
@@ -331,7 +336,7 @@ fn the_file_proposes_the_clean_tools_of_now_and_nothing_twice() {
 fn a_proposal_comes_again_for_a_tool_that_became_another_one() {
     let wish = AutoApprove::All;
     let before = [known("read", 1)];
-    let rule = proposals(&server(), &wish, &candidates(&before), &[], &[])[0].accepted(id(3), 5);
+    let rule = proposals(&server(), &wish, &candidates(&before), &[], &[])[0].accepted(launch(), id(3), 5);
     let after = [known("read", 2)];
     let again = proposals(&server(), &wish, &candidates(&after), &[rule], &[]);
     assert_eq!(again[0].tools, [candidates(&after)[0].bound()]);
@@ -413,7 +418,15 @@ fn where_the_file_decides_its_rules_follow_it_but_not_a_changed_tool() {
             next += 1;
             id(next)
         };
-        rules_from_file(&server(), wish, &candidates(known), existing, 7, &mut new_id)
+        rules_from_file(
+            &server(),
+            wish,
+            &candidates(known),
+            Some(launch()),
+            existing,
+            7,
+            &mut new_id,
+        )
     };
     let wish = AutoApprove::Patterns(vec!["read*".into()]);
     let first = apply(&wish, &[known("read", 1), known("write", 2)], &[]);
@@ -452,7 +465,7 @@ fn looking_up_is_what_says_so_and_is_clean_and_allows_nothing_by_itself() {
     let tools = candidates(&tools);
     let names =
         |rule: Option<Rule>| rule.map_or_else(Vec::new, |rule| rule.bound.into_iter().map(|b| b.tool).collect());
-    let choose = |choice| names(choice_rule(&server(), &choice, &tools, id(1), 7));
+    let choose = |choice| names(choice_rule(&server(), &choice, &tools, launch(), id(1), 7));
     assert_eq!(lookups(&tools), [ToolName::new("get")]);
     assert_eq!(choose(Choice::LookUp), [ToolName::new("get")]);
     assert_eq!(choose(Choice::Nothing), []);
@@ -468,7 +481,7 @@ fn a_chosen_tool_with_a_star_in_its_name_is_that_tool_alone() {
     let these = Choice::These {
         tools: vec![ToolName::new("*")],
     };
-    let rule = choice_rule(&server(), &these, &candidates(&tools), id(1), 7).unwrap();
+    let rule = choice_rule(&server(), &these, &candidates(&tools), launch(), id(1), 7).unwrap();
     assert_eq!(bound_names(&rule), ["*"]);
     assert_eq!(rule.origin, Origin::Choice);
 }

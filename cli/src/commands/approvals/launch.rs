@@ -21,7 +21,41 @@ pub(super) fn shown(screen: Screen, question: &Value) -> String {
     }
     let out = launch["stands_out"].as_array().into_iter().flatten();
     lines.extend(out.map(|one| format!("  {}", screen.paint(Tone::Bad, &stands_out(one)))));
+    let asleep = sentences(&launch["asleep"]);
+    if !asleep.is_empty() {
+        lines.push(
+            "  What may happen without asking was allowed for the other one, and sleeps under this one:".to_owned(),
+        );
+        lines.extend(asleep.into_iter().map(|line| format!("    {line}")));
+    }
     lines.join("\n")
+}
+
+/// Rules that sleep, and what they would go on for.
+pub(super) fn asleep(screen: Screen, question: &Value) -> String {
+    let word = |value: &Value| harmless(value.as_str().unwrap_or_default());
+    let mut lines = vec![format!(
+        "{}  {} ({}) runs or contacts something else than when this was allowed:",
+        screen.paint(Tone::Title, &word(&question["id"])),
+        word(&question["server_name"]),
+        word(&question["server"]),
+    )];
+    lines.extend(
+        sentences(&question["rules"])
+            .into_iter()
+            .map(|line| format!("  {line}")),
+    );
+    lines.push("  Now it".to_owned());
+    lines.extend(details(&question["now"]).into_iter().map(|line| format!("    {line}")));
+    lines.push("  Approve keeps these rules for that, deny withdraws them.".to_owned());
+    lines.join("\n")
+}
+
+fn sentences(rules: &Value) -> Vec<String> {
+    let rules = rules.as_array().into_iter().flatten();
+    rules
+        .map(|rule| harmless(rule["sentence"].as_str().unwrap_or_default()))
+        .collect()
 }
 
 fn why(why: &Value) -> String {
@@ -115,6 +149,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn rules_that_sleep_are_shown_with_what_they_would_go_on_for() {
+        let question = json!({
+            "id": "asleep-1", "server": "notes", "server_name": "Notes",
+            "rules": [{"rule": "r", "sentence": "Any program may use read of Notes\u{202e}."}],
+            "now": {"kind": "run", "command_line": ["notes", "/home/ada"], "env": []},
+        });
+        let text = asleep(Screen::Plain, &question);
+        for part in [
+            "asleep-1",
+            "may use read of Notes",
+            "runs: notes /home/ada",
+            "deny withdraws",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!text.contains('\u{202e}'), "{text}");
+    }
 
     #[test]
     fn a_launch_is_shown_whole_and_without_tricks() {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::trust::{
+    LaunchIdentity,
     decision::{
         Askers, By, Call, ConnectorFacts, ConnectorStanding, Decision, Subject, ToolStanding, ViewParts, WalkInPolicy,
         decision,
@@ -17,6 +18,10 @@ const NOW: u64 = 10;
 
 fn fingerprint(number: u8) -> Fingerprint {
     Fingerprint::from_bytes([number; 32])
+}
+
+fn launch(number: u8) -> LaunchIdentity {
+    format!("{number:02x}").repeat(32).parse().unwrap()
 }
 
 fn client(number: u8) -> ClientId {
@@ -86,9 +91,10 @@ fn any_rule() -> impl Strategy<Value = Rule> {
     let patterns = subsequence(vec!["*", "a", "a*", "?b", "b", "*a", "z"], 1..=2);
     let end = prop_oneof![4 => Just(None), 1 => Just(Some(NOW)), 1 => Just(Some(NOW + 1))];
     let lasts = prop_oneof![Just(Lasts::Kept), Just(Lasts::ThisRun)];
-    let rest = (any_caller(), end, lasts, any_bound(), any::<[u8; 16]>());
+    let launch = prop_oneof![6 => Just(Some(launch(1))), 1 => Just(Some(launch(2))), 1 => Just(None)];
+    let rest = (any_caller(), end, lasts, any_bound(), launch, any::<[u8; 16]>());
     (effect, any_server(), kind, patterns, any_arguments(), rest).prop_map(
-        |(effect, server, kind, patterns, arguments, (caller, expires_at, lasts, bound, id))| Rule {
+        |(effect, server, kind, patterns, arguments, (caller, expires_at, lasts, bound, launch, id))| Rule {
             id: RuleId::from_bytes(id),
             effect,
             server,
@@ -99,6 +105,7 @@ fn any_rule() -> impl Strategy<Value = Rule> {
             expires_at,
             lasts,
             bound: if effect == Effect::Allow { bound } else { Vec::new() },
+            launch,
             origin: Origin::Person,
             made_at: 0,
             note: String::new(),
@@ -119,9 +126,12 @@ fn any_connector(id: &'static str) -> impl Strategy<Value = ConnectorFacts> {
         1 => Just(ToolStanding::Changed),
         1 => Just(ToolStanding::Held),
     ];
-    (standing, prop::collection::vec(tool, TOOLS.len())).prop_map(move |(standing, tools)| ConnectorFacts {
+    let launch = prop_oneof![6 => Just(Some(launch(1))), 1 => Just(Some(launch(2))), 1 => Just(None)];
+    let parts = (standing, launch, prop::collection::vec(tool, TOOLS.len()));
+    parts.prop_map(move |(standing, launch, tools)| ConnectorFacts {
         id: ConnectorId::parse(id).unwrap(),
         standing,
+        launch,
         tools: TOOLS.iter().map(|tool| ToolName::new(*tool)).zip(tools).collect(),
     })
 }
