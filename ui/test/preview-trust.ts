@@ -185,7 +185,7 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
         },
       }),
     held: () => {
-      const made = trusting({ reviews: { launches: [], tools: [toolsReview("files")], proposals: [] } });
+      const made = trusting({ reviews: { launches: [], tools: [toolsReview("files")], proposals: [], asleep: [] } });
       made.tools["files"] = (made.tools["files"] ?? []).map((one, index) =>
         index === 1 ? { ...one, state: "held" } : one,
       );
