@@ -125,5 +125,5 @@ package: ready scripts/node_modules/.package-lock.json ## make the deb and rpm p
 	scripts/package.sh
 
 .PHONY: screenshot
-screenshot: build setup ## take the README's picture from the running app
+screenshot: build setup ## take the README's pictures from the running app
 	cd tests/desktop && NEURON_TEST_PROGRAMS=$(programs) $(desktop_python) screenshot.py $(CURDIR)/docs/connectors.png
