@@ -46,6 +46,8 @@ const COMMANDS: &[&str] = &[
     "answer_pairing",
     "askers",
     "set_asker",
+    "pages",
+    "set_page",
     "set_api_mode",
     "set_walk_in",
     "pause_all",

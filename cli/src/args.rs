@@ -245,7 +245,12 @@ Examples:
   neuron-connectd trust
   neuron-connectd trust --api token
   neuron-connectd trust --walk-in ask
-  neuron-connectd trust --pause")]
+  neuron-connectd trust --pause
+  neuron-connectd trust --allow-page https://app.example.com
+
+No web page may use the API unless you allow it. One that may counts as a program
+without a token. Browsers hand it answers only where its own server passes its
+requests on, as development servers do.")]
     Trust(TrustArgs),
 
     /// Show what happened: calls, questions, sign-ins and changes, who did it and how it ended

@@ -91,6 +91,8 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         callers::answer_pairing,
         callers::askers,
         callers::set_asker,
+        callers::pages,
+        callers::set_page,
         callers::set_api_mode,
         callers::set_walk_in,
         callers::pause_all,

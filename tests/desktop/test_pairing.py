@@ -24,7 +24,11 @@ class Pairing(unittest.TestCase):
 
     def status(self, token):
         """Whether this token still opens the list of tools."""
-        request = urllib.request.Request(f"{self.desktop.api()}/mcp/tools", headers={"Authorization": f"Bearer {token}"})
+        return self.answers({"Authorization": f"Bearer {token}"})
+
+    def answers(self, headers):
+        """The status of the list of tools, asked for with these headers."""
+        request = urllib.request.Request(f"{self.desktop.api()}/mcp/tools", headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=20) as answer:
                 return answer.status
@@ -69,6 +73,21 @@ class Pairing(unittest.TestCase):
         window.find("//dialog//button[normalize-space(.)='Remove']").click()
         window.sees("No assistant is paired yet.")
         self.assertEqual(self.status(token), 401)
+
+    def test_a_web_page_may_use_connectors_from_its_permission_until_that_is_taken_back(self):
+        window, page = self.window, {"Origin": "https://app.example.com"}
+        self.assertEqual(self.answers(page), 403)
+        window.find("//summary[normalize-space(.)='Allow a page…']").click()
+        window.field("Where the page comes from").type("not a page")
+        window.button("Allow").click()
+        window.sees("is not the origin of a page")
+        window.field("Where the page comes from").type("https://App.example.com/")
+        window.button("Allow").click()
+        window.button("Remove: https://app.example.com")
+        self.assertEqual(self.answers(page), 200)
+        self.assertEqual(self.answers({"Origin": "https://other.example.com"}), 403)
+        window.button("Remove: https://app.example.com").click()
+        until("it may no more", lambda: self.answers(page) == 403, report=window.text)
 
 
 if __name__ == "__main__":

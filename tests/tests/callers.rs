@@ -549,6 +549,33 @@ fn the_question_of_an_assistant_ends_once_it_may_not_ask_it_any_more() {
 }
 
 #[test]
+fn web_pages_use_the_api_only_while_the_person_allows_them() {
+    let bridge = with_fake();
+    let page = [("origin", "https://app.example.com")];
+    let visit = || Connection::open(&bridge.tcp()).send("GET", "/mcp/tools", &page, b"");
+    let trust = |arguments: &[&str]| {
+        let output = bridge.command(&[&["trust"], arguments].concat());
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    visit().refused(403, "origin_not_allowed");
+    let (code, told) = trust(&["--allow-page", "https://App.example.com/"]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("use the API: https://app.example.com."), "{told}");
+    visit().ok();
+    let (code, told) = trust(&["--forbid-page", "https://other.example.com"]);
+    assert_eq!(code, Some(2), "{told}");
+    let (code, told) = trust(&["--allow-page", "https://app.example.com/path"]);
+    assert_ne!(code, Some(0), "{told}");
+    visit().ok();
+    let (code, told) = trust(&["--forbid-page", "https://app.example.com"]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("No web page may use the API."), "{told}");
+    visit().refused(403, "origin_not_allowed");
+    bridge.terminate();
+}
+
+#[test]
 fn where_programs_need_a_token_nothing_else_is_served_without_one() {
     let bridge = with_fake();
     let (_, token) = pair(&bridge, &json!({"scopes": ["read"]}));

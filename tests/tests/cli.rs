@@ -479,6 +479,7 @@ fn beside_the_window_what_waits_there_is_not_told_as_nothing() {
         (&["rules", "allow", "s", "echo"], "under Approvals"),
         (&["clients"], "under Assistants"),
         (&["trust"], "under Assistants"),
+        (&["trust", "--allow-page", "https://a.example"], "under Assistants"),
         (&["pair"], "under Assistants"),
         (&["activity"], "under Activity"),
     ] {

@@ -157,6 +157,19 @@ test("programs that ask themselves are listed, added and removed", async () => {
   expect(calls).toEqual(["set_asker /usr/bin/other  true", "set_asker /usr/bin/node /opt/agent.js false"]);
 });
 
+test("web pages that may use connectors are listed, allowed and removed", async () => {
+  await open(trusting({}, { pages: ["https://mine.example"] }), place);
+  expect(spoken()).toContain("https://mine.example");
+  await write(query("#page-address"), "https://other.example.com");
+  query("#page-address").closest("form")?.requestSubmit();
+  await settle();
+  button("Remove: https://mine.example").click();
+  await settle();
+  expect(calls).toEqual(["set_page https://other.example.com true", "set_page https://mine.example false"]);
+  expect(spoken()).toContain("https://other.example.com");
+  expect(spoken()).not.toContain("https://mine.example");
+});
+
 test("a refusal is told, and the mark goes back", async () => {
   const refusal = { code: "not_saved" as const, error: "The disk is full." };
   await open(trusting({}, { refusal }), place);

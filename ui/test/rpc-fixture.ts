@@ -43,6 +43,7 @@ export type World = {
   rules: RuleView[];
   clients: ClientView[];
   askers: AskerView[];
+  pages: string[];
   versions: PackageVersions;
   /** Refuses every change where set. */
   refusal: ApiError | null;
@@ -422,6 +423,13 @@ export const rpc: Rpc = {
     changeTrust((trust) => ({ ...trust, pairing: null }));
   },
   askers: async () => world.askers,
+  pages: async () => world.pages,
+  async setPage(origin, on) {
+    record("set_page", origin, on);
+    await refuse();
+    world.pages = world.pages.filter((one) => one !== origin);
+    if (on) world.pages = [...world.pages, origin];
+  },
   async setAsker(path, script, on) {
     record("set_asker", path, script, on);
     await refuse();

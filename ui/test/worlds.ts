@@ -123,6 +123,7 @@ export function world(connectors: ConnectorView[], over: Partial<World> = {}): W
     rules: [],
     clients: [],
     askers: [],
+    pages: [],
     versions: { package: "weather-mcp", latest: "1.4.2", problem: null },
     refusal: null,
     ...over,

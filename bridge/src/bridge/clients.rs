@@ -269,6 +269,24 @@ impl BridgeHandle {
         self.inner.callers.origins().to_vec()
     }
 
+    /// Lets pages of an origin use the API, or no more. Its address may end in a slash.
+    ///
+    /// # Errors
+    /// `bad_request` for what is no page's origin, and where too many are allowed; `keychain_unavailable`, `not_saved`.
+    pub async fn set_page(&self, address: String, on: bool) -> Result<(), ApiError> {
+        let page = address.strip_suffix('/').unwrap_or(&address).to_lowercase();
+        let mut pages = self.allowed_origins();
+        pages.retain(|known| *known != page);
+        if on {
+            pages.push(page);
+        }
+        self.set_trust(TrustChange {
+            allowed_origins: Some(pages),
+            ..TrustChange::default()
+        })
+        .await
+    }
+
     /// Who needs a token.
     ///
     /// # Errors

@@ -58,6 +58,12 @@ pub(crate) struct TrustArgs {
     /// Go on
     #[arg(long)]
     pub(crate) resume: bool,
+    /// Let web pages of this origin use the API, such as https://app.example.com; may be given again
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_page: Vec<String>,
+    /// Let them no more
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) forbid_page: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

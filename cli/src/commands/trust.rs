@@ -150,6 +150,11 @@ pub(super) async fn trust(context: &Context, args: &TrustArgs) -> Result<(), Fai
     if args.pause || args.resume {
         change.insert("paused".to_owned(), args.pause.into());
     }
+    if !args.allow_page.is_empty() || !args.forbid_page.is_empty() {
+        let now = client.get("/mcp/trust").await?.ok()?;
+        let pages = pages(&now, &args.allow_page, &args.forbid_page).map_err(Failure::usage)?;
+        change.insert("allowed_origins".to_owned(), pages.into());
+    }
     let answer = match change.is_empty() {
         true => client.get("/mcp/trust").await?,
         false => client.post("/mcp/trust", Value::Object(change).to_string()).await?,
@@ -157,6 +162,26 @@ pub(super) async fn trust(context: &Context, args: &TrustArgs) -> Result<(), Fai
     let body = answer.ok()?;
     context.show(&body, || told(&body));
     Ok(())
+}
+
+/// Those that may use the API from now on.
+fn pages(now: &Value, allowed: &[String], forbidden: &[String]) -> Result<Vec<String>, String> {
+    // As browsers send it, also where it was copied from an address bar.
+    let origin = |page: &String| page.strip_suffix('/').unwrap_or(page).to_lowercase();
+    let now = now["allowed_origins"].as_array().into_iter().flatten();
+    let mut pages: Vec<String> = now.filter_map(Value::as_str).map(str::to_owned).collect();
+    for page in forbidden.iter().map(origin) {
+        if !pages.contains(&page) {
+            return Err(format!("{} is not allowed; nothing was changed.", harmless(&page)));
+        }
+        pages.retain(|known| *known != page);
+    }
+    for page in allowed.iter().map(origin) {
+        if !pages.contains(&page) {
+            pages.push(page);
+        }
+    }
+    Ok(pages)
 }
 
 fn told(body: &Value) -> String {
@@ -168,7 +193,13 @@ fn told(body: &Value) -> String {
         Some("allow") => "Calls without a token go on unless a rule denies them.",
         Some(_) | None => "Calls without a token that no rule allows wait for you.",
     };
-    let mut lines = vec![api.to_owned(), walk_in.to_owned()];
+    let pages = body["allowed_origins"].as_array().into_iter().flatten();
+    let pages: Vec<_> = pages.filter_map(Value::as_str).map(harmless).collect();
+    let pages = match pages.is_empty() {
+        true => "No web page may use the API.".to_owned(),
+        false => format!("These web pages may use the API: {}.", pages.join(", ")),
+    };
+    let mut lines = vec![api.to_owned(), walk_in.to_owned(), pages];
     if body["paused"] == true {
         lines.push("Everything is paused.".to_owned());
     }
@@ -196,12 +227,32 @@ mod tests {
 
     #[test]
     fn what_holds_for_all_is_told_in_words() {
-        let text = told(&json!({"api_mode": "token", "walk_in": "allow", "paused": true}));
-        assert_eq!(text.lines().count(), 3);
+        let text = told(
+            &json!({"api_mode": "token", "walk_in": "allow", "paused": true, "allowed_origins": ["https://a.example"]}),
+        );
+        assert_eq!(text.lines().count(), 4);
+        assert!(text.contains("may use the API: https://a.example."), "{text}");
         let default = told(&json!({"api_mode": "open", "walk_in": "ask", "paused": false}));
         assert!(
-            default.contains("need no token") && default.contains("wait for you"),
+            default.contains("need no token") && default.contains("wait for you") && default.contains("No web page"),
             "{default}"
+        );
+    }
+
+    #[test]
+    fn a_page_is_allowed_once_as_browsers_send_it_and_forbidden_only_where_it_was_allowed() {
+        let now = json!({"allowed_origins": ["https://a.example"]});
+        let say = |allowed: &[&str], forbidden: &[&str]| {
+            let owned = |pages: &[&str]| pages.iter().map(|page| (*page).to_owned()).collect::<Vec<_>>();
+            pages(&now, &owned(allowed), &owned(forbidden))
+        };
+        let two = vec!["https://a.example".to_owned(), "https://b.example:8443".to_owned()];
+        assert_eq!(say(&["https://B.example:8443/", "https://a.example"], &[]), Ok(two));
+        assert_eq!(say(&[], &["https://a.example/"]), Ok(Vec::new()));
+        assert!(
+            say(&[], &["https://c.example"])
+                .unwrap_err()
+                .contains("nothing was changed")
         );
     }
 }

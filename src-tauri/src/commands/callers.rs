@@ -74,6 +74,17 @@ pub(super) async fn set_asker(shell: State<'_, Shell>, path: String, script: Opt
     shell.bridge.set_asker(path, script, on).await
 }
 
+/// Origins of the web pages that may use the API.
+#[tauri::command]
+pub(super) fn pages(shell: State<'_, Shell>) -> Vec<String> {
+    shell.bridge.allowed_origins()
+}
+
+#[tauri::command]
+pub(super) async fn set_page(shell: State<'_, Shell>, origin: String, on: bool) -> Answer<()> {
+    shell.bridge.set_page(origin, on).await
+}
+
 #[tauri::command]
 pub(super) async fn set_api_mode(shell: State<'_, Shell>, mode: ApiMode) -> Answer<()> {
     shell.bridge.set_api_mode(mode).await

@@ -151,6 +151,9 @@ export interface Rpc {
   answerPairing(id: string, pairing: Pairing): Promise<void>;
   /** Programs without a token that do their own asking. */
   askers(): Promise<AskerView[]>;
+  /** Origins of the web pages that may use the API. */
+  pages(): Promise<string[]>;
+  setPage(origin: string, on: boolean): Promise<void>;
   setAsker(path: string, script: string | null, on: boolean): Promise<void>;
   setApiMode(mode: ApiMode): Promise<void>;
   setWalkIn(policy: WalkInPolicy): Promise<void>;
@@ -222,6 +225,8 @@ export const rpc: Rpc = {
   closePairing: () => call("close_pairing"),
   answerPairing: (id, pairing) => call("answer_pairing", { id, ...pairing }),
   askers: () => call("askers"),
+  pages: () => call("pages"),
+  setPage: (origin, on) => call("set_page", { origin, on }),
   setAsker: (path, script, on) => call("set_asker", { path, script, on }),
   setApiMode: (mode) => call("set_api_mode", { mode }),
   setWalkIn: (policy) => call("set_walk_in", { policy }),
