@@ -29,12 +29,24 @@ use crate::{
 /// How long quitting waits for the bridge; it needs under five seconds itself.
 const QUIT_DEADLINE: Duration = Duration::from_secs(6);
 
+/// How often a start that meets an earlier instance in its last moment begins anew, which by then is gone.
+#[cfg(unix)]
+const MOST_TRIES: u32 = 5;
+/// How long it waits before each.
+#[cfg(unix)]
+const TRY_AFTER: Duration = Duration::from_millis(200);
+/// Tells the next start which one it is.
+#[cfg(unix)]
+const TRIED: &str = "NEURON_CONNECT_TRIED";
+
 /// What the commands and the tray reach the bridge through.
 pub(crate) struct Shell {
     pub(crate) bridge: BridgeHandle,
     /// `connect/settings.json`.
     pub(crate) settings: PathBuf,
     quitting: AtomicBool,
+    /// The person started it again while it was quitting.
+    wanted_again: AtomicBool,
 }
 
 /// Runs until the person quits.
@@ -59,7 +71,11 @@ pub(crate) fn run() -> Result<ExitCode, String> {
             Ok(())
         })
         .build(tauri::generate_context!())
-        .map_err(|e| format!("the desktop part could not start: {e}"))?;
+        .map_err(|error| match error {
+            // An earlier instance went between being found and being told.
+            tauri::Error::PluginInitialization(plugin, why) if plugin == SINGLE_INSTANCE => start_anew(&why),
+            error => format!("the desktop part could not start: {error}"),
+        })?;
 
     // A second start has ended by now; only the one instance may hold the home.
     let bridge = tauri::async_runtime::block_on(start_bridge(home.clone())).inspect_err(|why| desktop::tell(why))?;
@@ -67,6 +83,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         bridge,
         settings: home.settings_file(),
         quitting: AtomicBool::new(false),
+        wanted_again: AtomicBool::new(false),
     });
 
     if let Asked::SignIn(callback) = Asked::by(&arguments()) {
@@ -90,7 +107,38 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
-/// Stops the bridge, then the program. Asked a second time, it does not wait.
+/// Begins this process anew, for another try: what it holds of the desktop cannot be built twice. Comes back only with why
+/// it will not.
+#[cfg(unix)]
+fn start_anew(why: &str) -> String {
+    use std::{env, os::unix::process::CommandExt as _, process::Command};
+
+    let tried = env::var(TRIED)
+        .ok()
+        .and_then(|tried| tried.parse().ok())
+        .unwrap_or(0_u32);
+    if tried >= MOST_TRIES {
+        return format!("an earlier Neuron Connect does not answer. End it and start again ({why})");
+    }
+    tracing::info!(%why, "an earlier instance is ending");
+    std::thread::sleep(TRY_AFTER);
+    let failed = match env::current_exe() {
+        Ok(program) => Command::new(program)
+            .args(env::args_os().skip(1))
+            .env(TRIED, (tried + 1).to_string())
+            .exec(),
+        Err(error) => error,
+    };
+    format!("it could not be started anew: {failed}")
+}
+
+/// Elsewhere instances are told apart in ways that have no such moment.
+#[cfg(not(unix))]
+fn start_anew(why: &str) -> String {
+    why.to_owned()
+}
+
+/// Stops the bridge, then the program. Asked a second time, it does not wait. Started again meanwhile, it comes back.
 pub(crate) fn quit(app: &AppHandle) {
     let shell = app.state::<Shell>();
     if shell.quitting.swap(true, Ordering::SeqCst) {
@@ -104,7 +152,10 @@ pub(crate) fn quit(app: &AppHandle) {
         if tokio::time::timeout(QUIT_DEADLINE, bridge.shutdown()).await.is_err() {
             tracing::error!("The bridge did not stop within {} s.", QUIT_DEADLINE.as_secs());
         }
-        app.exit(0);
+        match app.state::<Shell>().wanted_again.load(Ordering::SeqCst) {
+            true => app.request_restart(),
+            false => app.exit(0),
+        }
     });
 }
 
@@ -188,12 +239,20 @@ fn arguments() -> Vec<String> {
         .collect()
 }
 
+/// As Tauri knows it.
+const SINGLE_INSTANCE: &str = "single-instance";
+
 /// A second start for the same home hands over to the first and ends. Its arguments are any program's word.
 fn single_instance(home: &Path) -> TauriPlugin<Wry> {
     tauri_plugin_single_instance::Builder::new()
         .dbus_id(format!("ai.neuron.connect.home{:016x}", short_hash(home)))
         .callback(|app, arguments, _folder| match Asked::by(&arguments) {
-            Asked::Window => desktop::open(app, Reason::Asked, None),
+            Asked::Window => match app.try_state::<Shell>() {
+                Some(shell) if shell.quitting.load(Ordering::SeqCst) => {
+                    shell.wanted_again.store(true, Ordering::SeqCst);
+                }
+                Some(_) | None => desktop::open(app, Reason::Asked, None),
+            },
             Asked::SignIn(callback) => app.state::<Callbacks>().bring(*callback),
         })
         .build()

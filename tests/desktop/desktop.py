@@ -154,6 +154,11 @@ class Desktop:
         )
         return "true" in owner.lower()
 
+    def names(self):
+        """Who is on the session bus at this moment, by name."""
+        told = self._ask_bus("'org.freedesktop.DBus', '/org/freedesktop/DBus', 'org.freedesktop.DBus', 'ListNames', None")
+        return told.split("'")[1::2]
+
     def _ask_bus(self, call):
         script = (
             "import gi; gi.require_version('Gio', '2.0'); from gi.repository import Gio, GLib;"
