@@ -6,6 +6,7 @@
 
 mod approved;
 mod index;
+mod readings;
 mod refusal;
 mod roundabout;
 mod view;

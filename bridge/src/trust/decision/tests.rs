@@ -582,3 +582,4 @@ fn a_folder_counts_where_the_path_leads() {
 }
 
 mod launches;
+mod spelling;

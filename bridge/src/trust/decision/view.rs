@@ -8,6 +8,7 @@ use std::{
 use super::{
     Call, Refusal, Subject,
     index::{Patterns, PerKind},
+    readings::{Denied, Readings},
 };
 use crate::{
     ids::{ConnectorId, ToolName},
@@ -94,6 +95,8 @@ struct Prepared {
     launch: Option<LaunchIdentity>,
     tools: HashMap<ToolName, Tool>,
     deny: PerKind<Patterns>,
+    /// Those about resources, which no spelling of an address gets past.
+    deny_resources: Vec<(Vec<Denied>, Arc<Rule>)>,
     /// Of tools, kept with each tool instead.
     allow: PerKind<Patterns>,
 }
@@ -199,15 +202,20 @@ impl View {
             .connectors
             .get(call.server)
             .map(|connector| connector.deny.of(kind));
-        let (whole, some) = match subject {
-            Subject::Tool(_) | Subject::Resource(_) | Subject::Prompt(_) => (None, rules),
-            Subject::CompletePrompt(_) | Subject::CompleteResource(_) => (rules, None),
+        let (whole, some, address) = match subject {
+            Subject::Tool(_) | Subject::Prompt(_) => (None, rules, None),
+            Subject::CompletePrompt(_) => (rules, None, None),
+            Subject::Resource(address) | Subject::CompleteResource(address) => (None, None, Some(address)),
         };
         let whole = whole.into_iter().flat_map(move |rules| rules.naming(name));
-        whole.chain(
-            some.into_iter()
-                .flat_map(move |rules| rules.naming_with(name, arguments)),
-        )
+        let some = some
+            .into_iter()
+            .flat_map(move |rules| rules.naming_with(name, arguments));
+        let connector = self.connectors.get(call.server);
+        let spelled = address.zip(connector).into_iter();
+        whole
+            .chain(some)
+            .chain(spelled.flat_map(|(address, connector)| connector.denying_resource(address)))
     }
 
     /// Rules that allow something of this name.
@@ -293,13 +301,29 @@ impl Prepared {
                 .map(|(name, standing)| (name, tool(standing)))
                 .collect(),
             deny: PerKind::default(),
+            deny_resources: Vec::new(),
             allow: PerKind::default(),
         }
     }
 
+    fn denying_resource(&self, address: &str) -> impl Iterator<Item = &Rule> {
+        // Most connectors have none, and their addresses are read by nobody here.
+        let readings = (!self.deny_resources.is_empty()).then(|| Readings::of(address));
+        let rules = readings.into_iter().flat_map(|readings| {
+            self.deny_resources
+                .iter()
+                .filter(move |(patterns, _)| patterns.iter().any(|pattern| pattern.may_mean(&readings)))
+        });
+        rules.map(|(_, rule)| rule.as_ref())
+    }
+
     fn add(&mut self, rule: Arc<Rule>) {
         match (rule.effect, rule.kind) {
-            (Effect::Deny, kind) => self.deny.of_mut(kind).add(&rule),
+            (Effect::Deny, Kind::Resources) => {
+                let patterns = rule.patterns.iter().map(|pattern| Denied::of(pattern)).collect();
+                self.deny_resources.push((patterns, rule));
+            }
+            (Effect::Deny, kind @ (Kind::Tools | Kind::Prompts)) => self.deny.of_mut(kind).add(&rule),
             (Effect::Allow, kind @ (Kind::Resources | Kind::Prompts)) => self.allow.of_mut(kind).add(&rule),
             (Effect::Allow, Kind::Tools) => {
                 for bound in &rule.bound {
