@@ -242,6 +242,9 @@ fn nothing_around_the_file_counts_for_more_than_the_file() {
     let mut world = world;
     world.write(&narrower);
     world.bridge.approve("x");
+    // The rules go on for it.
+    let asleep = world.bridge.wait_for("asleep", "x");
+    world.bridge.answer(&asleep, "approve").ok();
     world.servers = narrower;
     world.is_well();
     let before = world.effects();
