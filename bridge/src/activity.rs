@@ -10,7 +10,7 @@ mod redacted;
 mod shape;
 mod writer;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 pub use self::{
     export::{csv_header, line},
@@ -19,10 +19,11 @@ pub use self::{
 };
 use crate::{
     bridge::Caller,
+    caller::{self, ProgramCell},
     clock::unix_ms,
     connector::log::Log,
     error::{ApiError, Code},
-    snapshot::{ActivityCaller, ActivityOutcome, ActivityWhat, AllowedBy, Arguments, WhoKind, WhoView},
+    snapshot::{ActivityCaller, ActivityOutcome, ActivityWhat, AllowedBy, Arguments, ProgramView, WhoKind, WhoView},
 };
 
 /// One thing that happened, as it was met.
@@ -89,8 +90,7 @@ pub struct WhoRecord {
     pub kind: ActivityCaller,
     /// Of a paired client.
     pub client: Option<ClientRecord>,
-    /// Looked up beside the call; what is not known when the entry is written stays unknown.
-    pub program: Option<ProgramSlot>,
+    pub program: Option<ProgramRecord>,
 }
 
 impl WhoRecord {
@@ -106,14 +106,13 @@ impl WhoRecord {
 
 impl From<&WhoView> for WhoRecord {
     fn from(who: &WhoView) -> Self {
-        let program = who.program.as_ref().map(|program| {
-            let slot = ProgramSlot::default();
-            slot.fill(Program {
-                name: program.name.clone(),
-                path: program.path.clone(),
-                pid: program.pid,
-            });
-            slot
+        let program = who.program.clone().map(|program| {
+            let name = match who.kind {
+                // Its name is the program's, with what it runs.
+                WhoKind::WalkIn => who.name.clone(),
+                WhoKind::Owner | WhoKind::Client => program.name.clone(),
+            };
+            ProgramRecord::Known(Program::shown(name, program))
         });
         Self {
             kind: match who.kind {
@@ -134,12 +133,16 @@ impl From<&Caller> for WhoRecord {
     fn from(caller: &Caller) -> Self {
         match caller {
             Caller::Owner => Self::plain(ActivityCaller::Owner),
-            Caller::WalkIn(_) => Self::plain(ActivityCaller::WalkIn),
-            Caller::Client { pass, .. } => Self {
+            Caller::WalkIn(program) => Self {
+                program: Some(ProgramRecord::Behind(program.clone())),
+                ..Self::plain(ActivityCaller::WalkIn)
+            },
+            Caller::Client { pass, program } => Self {
                 client: Some(ClientRecord {
                     id: pass.id.as_str().into(),
                     name: pass.name.as_str().into(),
                 }),
+                program: Some(ProgramRecord::Behind(program.clone())),
                 ..Self::plain(ActivityCaller::Client)
             },
         }
@@ -153,29 +156,51 @@ pub struct ClientRecord {
     pub name: Arc<str>,
 }
 
-/// Where the program behind a connection is put once it is known. One for each connection: clones share it.
-#[derive(Debug, Clone, Default)]
-pub struct ProgramSlot(Arc<OnceLock<Program>>);
+/// The program behind an entry.
+#[derive(Debug, Clone)]
+pub enum ProgramRecord {
+    /// Looked for beside the call; what is not known when the entry is written stays unknown.
+    Behind(ProgramCell),
+    Known(Program),
+}
 
-impl ProgramSlot {
-    /// The first one that is told stays.
-    pub fn fill(&self, program: Program) {
-        // A second look-up of the same connection says the same.
-        let _ = self.0.set(program);
-    }
-
+impl ProgramRecord {
     /// As far as it is known by now.
-    pub fn get(&self) -> Option<&Program> {
-        self.0.get()
+    pub fn get(&self) -> Option<Program> {
+        match self {
+            Self::Behind(cell) => cell.known().flatten().as_deref().map(Program::from),
+            Self::Known(program) => Some(program.clone()),
+        }
     }
 }
 
 /// A program that uses the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
+    /// As a person reads it: `calling.py (python3.12)`.
     pub name: String,
     pub path: Option<String>,
+    /// What an interpreter runs.
+    pub script: Option<String>,
     pub pid: u32,
+}
+
+impl Program {
+    fn shown(name: String, program: ProgramView) -> Self {
+        let ProgramView { path, script, pid, .. } = program;
+        Self {
+            name,
+            path,
+            script,
+            pid,
+        }
+    }
+}
+
+impl From<&caller::Program> for Program {
+    fn from(program: &caller::Program) -> Self {
+        Self::shown(program.label(), ProgramView::from(program))
+    }
 }
 
 /// How something ended, with the API's code for what went wrong or stood in the way.

@@ -395,8 +395,9 @@ impl Approvals {
         outcome: Outcome,
     ) -> Result<ApprovalView, Unanswerable> {
         let item = queue.settle(id, verdict.state())?;
-        self.activity
-            .record(entry(&item.view, &item.asker.label, &verdict, outcome));
+        if let Some(entry) = entry(&item.view, &item.asker.label, &verdict, outcome) {
+            self.activity.record(entry);
+        }
         let unanswered = verdict == Verdict::Expired && outcome != Outcome::Cancelled;
         if let (true, Question::Call { call }, Some(matter)) = (unanswered, &item.view.question, item.matter) {
             self.manners().missed(item.view.clone(), &call.who, &item.asker, matter);
@@ -475,8 +476,8 @@ fn outcome(verdict: &Verdict) -> Outcome {
     }
 }
 
-/// What became of a question.
-fn entry(view: &ApprovalView, caller: &str, verdict: &Verdict, outcome: Outcome) -> Entry {
+/// What became of a question; that of a call is part of the call's own entry.
+fn entry(view: &ApprovalView, caller: &str, verdict: &Verdict, outcome: Outcome) -> Option<Entry> {
     let asks = match &view.question {
         Question::Elicitation {
             asks: Elicitation::Form { .. },
@@ -484,7 +485,7 @@ fn entry(view: &ApprovalView, caller: &str, verdict: &Verdict, outcome: Outcome)
         Question::Elicitation {
             asks: Elicitation::Url { .. },
         } => ActivityQuestion::Page,
-        Question::Call { .. } => ActivityQuestion::Call,
+        Question::Call { .. } => return None,
         Question::Manage { .. } => ActivityQuestion::Change,
     };
     let what = ActivityWhat::Question {
@@ -507,7 +508,7 @@ fn entry(view: &ApprovalView, caller: &str, verdict: &Verdict, outcome: Outcome)
             Verdict::Cancelled | Verdict::Expired | Verdict::MadeWay => PersonAnswer::Unanswered,
         },
     };
-    entry
+    Some(entry)
 }
 
 /// Never, for a question that has ended: its verdict is on its way.

@@ -121,6 +121,56 @@ fn a_call_waits_with_all_that_it_would_send_and_once_is_once() {
 }
 
 #[test]
+fn each_call_is_told_once_with_who_called_and_who_let_it_or_did_not() {
+    let asked = Asked::start();
+    let told = |query: &str| {
+        let page = asked.bridge.owner_get(&format!("/mcp/activity?{query}")).ok();
+        page["entries"].as_array().unwrap().clone()
+    };
+    std::thread::scope(|scope| {
+        for (tool, answer) in [("cwd", "approve"), ("echo", "deny"), ("argv", "block")] {
+            let call = asked.call(scope, tool, json!({}));
+            let question = wait_for_question(&asked.bridge);
+            asked.says(&question, &json!({"answer": answer})).ok();
+            call.join().unwrap();
+        }
+        asked.bridge.call("mcp__s__argv", &json!({})).refused(403, "denied");
+    });
+    let calls = told("kind=call");
+    let ends: Vec<_> = calls
+        .iter()
+        .rev()
+        .map(|call| {
+            let by = &call["allowed_by"];
+            let how = by["answer"].as_str().or(by["name"].as_str()).unwrap_or_default();
+            (call["outcome"].as_str().unwrap(), how.to_owned())
+        })
+        .collect();
+    let rule = |how: &str| how.contains(" may never use argv of ");
+    assert_eq!(ends[..2], [("ok", "once".to_owned()), ("denied", "denied".to_owned())]);
+    assert!(ends[2].1 == "denied" || rule(&ends[2].1), "{ends:?}");
+    assert!(ends[3].0 == "denied" && rule(&ends[3].1), "{ends:?}");
+    assert_eq!(ends.len(), 4);
+    for call in &calls {
+        let name = call["who"]["program_name"].as_str().unwrap_or_default();
+        assert!(name.contains("approvals_of_calls"), "{call}");
+    }
+    assert_eq!(told("kind=question"), [Value::Null; 0]);
+    let made = told("kind=review").remove(0);
+    assert_eq!((&made["what"]["of"], &made["outcome"]), (&json!("rule"), &json!("ok")));
+    assert!(rule(made["what"]["subject"].as_str().unwrap()), "{made}");
+    let withdraw = format!("/mcp/rules/{}", asked.rules()[0]["rule"]["id"].as_str().unwrap());
+    Connection::open(&asked.bridge.local())
+        .send("DELETE", &withdraw, &[], b"")
+        .ok();
+    let withdrawn = told("kind=review").remove(0);
+    assert_eq!(
+        (&withdrawn["what"]["of"], &withdrawn["outcome"]),
+        (&json!("rule_withdrawn"), &json!("ok"))
+    );
+}
+
+#[test]
 fn until_i_quit_holds_for_this_tool_whatever_the_arguments_and_not_after_a_restart() {
     let asked = Asked::start();
     std::thread::scope(|scope| {

@@ -43,7 +43,9 @@ test("what was sent along reads as names and sizes", () => {
 
 test("who did it is named as closely as it is known", () => {
   expect(whoWords({ kind: "owner" })).toBe("You");
-  expect(whoWords({ kind: "walk_in", program_name: "python3", pid: 911 })).toBe("python3 (911)");
+  expect(whoWords({ kind: "walk_in", program_name: "calling.py (python3.12)", pid: 911 })).toBe(
+    "calling.py (python3.12)",
+  );
   expect(whoWords({ kind: "client", client_name: "Claude", program_name: "node", pid: 1 })).toBe("Claude");
 });
 
@@ -56,6 +58,18 @@ test("how it ended says why, and who did not allow it", () => {
   expect(outcomeWords(entry(1, { outcome: "denied", code: "tool_changed" }))).toBe("Not allowed: the tool changed");
   const denied = entry(1, { outcome: "denied", code: "denied", allowed_by: { by: "person", answer: "denied" } });
   expect(outcomeWords(denied)).toBe("Not allowed: denied by you");
+  const blocked = entry(1, { outcome: "denied", code: "denied", allowed_by: { by: "rule", rule: "r", name: "x" } });
+  expect(outcomeWords(blocked)).toBe("Blocked by your rule");
+  const made = entry(1, {
+    who: { kind: "owner" },
+    what: { kind: "review", server: "a", of: "rule", subject: "calling.py may never use write_note of A." },
+    allowed_by: { by: "owner" },
+  });
+  expect(title(made)).toBe("You made a rule: calling.py may never use write_note of A.");
+  expect(outcomeWords(made)).toBeNull();
+  expect(title(entry(1, { what: { kind: "question", server: "a", asks: "change" } }))).toBe(
+    "Asked you whether it may be changed",
+  );
   expect(title(entry(1, { what: { kind: "change", server: "a", change: "secret_set", subject: null } }))).toBe(
     "Key entered",
   );

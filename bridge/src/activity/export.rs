@@ -12,7 +12,7 @@ use crate::{
     snapshot::{ActivityEntry, ActivityRecord, ActivityWhat, AllowedBy, ExportFormat},
 };
 
-const HEADER: &str = "id,time,caller,client,client_name,program,program_path,pid,kind,connector,subject,detail,\
+const HEADER: &str = "id,time,caller,client,client_name,program,program_path,program_script,pid,kind,connector,subject,detail,\
                       arguments,outcome,code,duration_ms,allowed_by,rule,warnings\r\n";
 
 /// What a file begins with.
@@ -57,6 +57,7 @@ fn csv(entry: &ActivityEntry) -> String {
         who.client_name.clone().unwrap_or_default(),
         who.program_name.clone().unwrap_or_default(),
         who.program_path.clone().unwrap_or_default(),
+        who.program_script.clone().unwrap_or_default(),
         who.pid.map(|pid| pid.to_string()).unwrap_or_default(),
         word(&what.kind()),
         what.server().unwrap_or_default().to_owned(),
@@ -136,6 +137,7 @@ mod tests {
                     client_name: None,
                     program_name: Some("-evil".into()),
                     program_path: Some("/usr/bin/a,b".into()),
+                    program_script: None,
                     pid: Some(12),
                 },
                 what: ActivityWhat::Call {
@@ -160,10 +162,10 @@ mod tests {
         let line = line(&entry("read"), ExportFormat::Csv);
         assert_eq!(
             line,
-            "7,2026-11-03T12:34:56.007Z,walk_in,,,\"'-evil\",\"/usr/bin/a,b\",12,call,files,read,,\
+            "7,2026-11-03T12:34:56.007Z,walk_in,,,\"'-evil\",\"/usr/bin/a,b\",,12,call,files,read,,\
              \"{\"\"kept\"\":\"\"shape\"\",\"\"value\"\":{\"\"path\"\":\"\"text(3)\"\"}}\",failed,tool_error,3,rule,r1,false\r\n"
         );
-        assert_eq!(csv_header(ExportFormat::Csv).split(',').count(), 19);
+        assert_eq!(csv_header(ExportFormat::Csv).split(',').count(), 20);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Entry, Program};
+use super::{Entry, ProgramRecord};
 use crate::{
     connector::log::Log,
     ids::ToolName,
@@ -17,7 +17,7 @@ const LONGEST_TEXT: usize = 1_000;
 
 pub(super) fn record(entry: Entry) -> ActivityRecord {
     let (outcome, code) = entry.outcome.parts();
-    let program = entry.who.program.as_ref().and_then(|slot| slot.get());
+    let program = entry.who.program.as_ref().and_then(ProgramRecord::get);
     let client = entry.who.client.as_ref();
     ActivityRecord {
         at: entry.at,
@@ -25,8 +25,13 @@ pub(super) fn record(entry: Entry) -> ActivityRecord {
             kind: entry.who.kind,
             client_id: client.map(|client| client.id.to_string()),
             client_name: client.map(|client| shortened(&client.name)),
-            program_name: program.map(|program| shortened(&program.name)),
-            program_path: program.and_then(|Program { path, .. }| path.as_deref().map(shortened)),
+            program_name: program.as_ref().map(|program| shortened(&program.name)),
+            program_path: program
+                .as_ref()
+                .and_then(|program| program.path.as_deref().map(shortened)),
+            program_script: program
+                .as_ref()
+                .and_then(|program| program.script.as_deref().map(shortened)),
             pid: program.map(|program| program.pid),
         },
         what: what(entry.what, Hides(entry.hides.as_ref())),

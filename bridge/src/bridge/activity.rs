@@ -4,6 +4,7 @@ use std::{
     fs::OpenOptions,
     io::{self, BufWriter, Write as _},
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -232,15 +233,28 @@ pub(super) struct Recording<'r> {
     begun: Instant,
     outcome: Outcome,
     warnings: bool,
-    /// Who lets it happen; changed by whoever decides that.
-    pub(super) allowed_by: AllowedBy,
+    pub(super) decided: DecidedBy,
+}
+
+/// Who lets something happen, or does not: set by whoever decides that while it is under way.
+#[derive(Debug)]
+pub(super) struct DecidedBy(Mutex<AllowedBy>);
+
+impl DecidedBy {
+    pub(super) fn set(&self, by: AllowedBy) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = by;
+    }
+
+    fn get(&self) -> AllowedBy {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl<'r> Recording<'r> {
     pub(super) fn begin(recorder: &'r Recorder, entry: Entry) -> Self {
         Self {
             recorder,
-            allowed_by: entry.allowed_by.clone(),
+            decided: DecidedBy(Mutex::new(entry.allowed_by.clone())),
             entry: Some(entry),
             begun: Instant::now(),
             outcome: Outcome::Cancelled,
@@ -264,7 +278,7 @@ impl Drop for Recording<'_> {
             entry.at = unix_ms();
             entry.outcome = self.outcome;
             entry.warnings = self.warnings;
-            entry.allowed_by = self.allowed_by.clone();
+            entry.allowed_by = self.decided.get();
             entry.duration_ms = Some(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX));
             self.recorder.record(entry);
         }

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     CallRequest, Caller, Inner, Published,
-    activity::Recording,
+    activity::{DecidedBy, Recording},
     ask::{self, Subject},
     permit::{Permit, Wanted},
     pins, results,
@@ -18,7 +18,7 @@ use crate::{
     error::{ApiError, Code},
     event::Event,
     ids::{ConnectorId, ExposedName, ToolName},
-    snapshot::{ActivityWhat, AllowedBy, CallAnswer},
+    snapshot::{ActivityWhat, CallAnswer},
     tools::{Found, Shaped, Undecodable, Unlisted, shape},
 };
 
@@ -67,8 +67,9 @@ pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest
             message: step.message.map(|words| redactor.sentence(&words).into_owned()),
         });
     };
-    let allowed_by = &mut finish.recording.allowed_by;
-    let answer = send(inner, &caller, &target, request, begun, &tell, allowed_by).await;
+    caller.look_for_program();
+    let decided = &finish.recording.decided;
+    let answer = send(inner, &caller, &target, request, begun, &tell, decided).await;
     let answer = answer.map_err(|error| ask::unsaid(&target.door, error));
     finish.outcome = Some(match &answer {
         Ok(answer) => (answer.ok, answer.code.clone()),
@@ -234,7 +235,7 @@ async fn send(
     request: CallRequest,
     begun: Instant,
     tell: &Tell<'_>,
-    allowed_by: &mut AllowedBy,
+    decided: &DecidedBy,
 ) -> Result<CallAnswer, ApiError> {
     let door = &target.door;
     let input = Arc::new(request.input);
@@ -248,14 +249,14 @@ async fn send(
         },
         arguments: input.clone(),
         turn: request.turn,
+        decided,
     };
     permit.not_denied(&inner.published.load_full()).await?;
     if let Some(why) = target.hidden {
         return Err(pins::refusal(why, &door.shared.id, &door.shared.name(), &target.tool));
     }
     ask::session(door).await?;
-    let leave = permit.leave().await?;
-    *allowed_by = leave.by;
+    let fingerprint = permit.leave().await?;
     // The person may have taken their time.
     let session = ask::session(door).await?;
     let time = ask::time(door, request.timeout, inner.default_call_time);
@@ -264,7 +265,7 @@ async fn send(
         caller: caller.label(),
         tell,
     };
-    let before = || permit.still(leave.fingerprint);
+    let before = || permit.still(fingerprint);
     let raw = ask::send(door, Subject::Tool(&target.tool), session, before, |session| {
         let input = &input;
         async move { session.call(tool, input, time, whose).await }

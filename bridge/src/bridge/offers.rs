@@ -21,7 +21,7 @@ use crate::{
     connector::{CallFault, Door, Items, Offers, Prompt, Rejected, Resource, Session, Template, Whose},
     error::{ApiError, Code},
     ids::ConnectorId,
-    snapshot::{ActivityWhat, AllowedBy},
+    snapshot::ActivityWhat,
     store::{Content, ResultError, ResultId, Saved},
     tools::{Message, One, OneContent, Undecodable, one_content, shape_contents, shape_prompt},
     traffic::Place,
@@ -272,17 +272,19 @@ impl BridgeHandle {
             wanted: asked.wanted(),
             arguments: asked.arguments(),
             turn,
+            decided: &recording.decided,
         };
-        let answer = self.send(&permit, asked, &mut recording.allowed_by).await;
+        caller.look_for_program();
+        let answer = self.send(&permit, asked).await;
         recording.ended(Outcome::of_result(&answer));
         answer
     }
 
-    async fn send(&self, permit: &Permit<'_>, asked: &Asked, allowed_by: &mut AllowedBy) -> Result<String, ApiError> {
+    async fn send(&self, permit: &Permit<'_>, asked: &Asked) -> Result<String, ApiError> {
         let door = permit.door;
         permit.not_denied(&self.inner.published.load_full()).await?;
         ask::session(door).await?;
-        *allowed_by = permit.leave().await?.by;
+        permit.leave().await?;
         // The person may have taken their time.
         let session = ask::session(door).await?;
         let time = ask::time(door, None, self.inner.default_call_time);

@@ -7,7 +7,7 @@ use std::{cell::Cell, sync::Arc};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::{BridgeHandle, Caller, Inner, Published, decide::client_id, pins, question};
+use super::{BridgeHandle, Caller, Inner, Published, activity::DecidedBy, decide::client_id, pins, question};
 use crate::{
     approval::{Asker, Asking, Matter, Mute, NotAsked, Subject, Verdict},
     caller::{Program, ProgramCell},
@@ -23,7 +23,7 @@ use crate::{
         Fingerprint,
         decision::{self, By, Call, Decision, Refusal, View, Why},
         expand_home,
-        rules::{ClientId, ProgramId, Resolve, Who, real_place},
+        rules::{ClientId, ProgramId, Resolve, RuleId, Who, real_place},
     },
 };
 
@@ -42,13 +42,6 @@ pub(super) enum Wanted {
     Prompt(String),
 }
 
-/// That it may happen.
-pub(super) struct Leave {
-    pub by: AllowedBy,
-    /// Of a tool: what it was approved as when this was decided.
-    pub fingerprint: Option<Fingerprint>,
-}
-
 /// One request on its way to a leave.
 pub(super) struct Permit<'a> {
     pub inner: &'a Arc<Inner>,
@@ -58,6 +51,8 @@ pub(super) struct Permit<'a> {
     pub arguments: Arc<Map<String, Value>>,
     /// Given up while the person is asked.
     pub turn: Option<Arc<Place>>,
+    /// Told who let it happen, or did not.
+    pub decided: &'a DecidedBy,
 }
 
 impl Permit<'_> {
@@ -73,11 +68,12 @@ impl Permit<'_> {
         }
     }
 
-    /// Decides, and asks the person where that is the decision. To be called once its connector is connected.
+    /// Decides, and asks the person where that is the decision: what a tool was approved as when that was decided. To be
+    /// called once its connector is connected.
     ///
     /// # Errors
     /// As the refusal says; `denied`, `approval_timeout`, `rate_limited` where the person was to be asked.
-    pub async fn leave(&self) -> Result<Leave, ApiError> {
+    pub async fn leave(&self) -> Result<Option<Fingerprint>, ApiError> {
         // Before it is read, so that no change falls between.
         let views = self.inner.views.subscribe();
         let published = self.current().await?;
@@ -96,7 +92,8 @@ impl Permit<'_> {
                 answer?
             }
         };
-        Ok(Leave { by, fingerprint })
+        self.decided.set(by);
+        Ok(fingerprint)
     }
 
     /// The last look, at the hand-over: nothing refuses it by now, its caller's token holds, and what the session lists
@@ -127,6 +124,7 @@ impl Permit<'_> {
         if handle.holds(self.caller) {
             return Ok(());
         }
+        self.decided.set(AllowedBy::Nobody);
         Err(ApiError::new(
             Code::Unauthorized,
             "The token of this program was withdrawn meanwhile.",
@@ -319,25 +317,41 @@ impl Permit<'_> {
         match verdict {
             Verdict::Allowed(answer) => Ok(person(*answer)),
             Verdict::Approved(_) => Ok(person(PersonAnswer::Once)),
-            Verdict::Denied | Verdict::Cancelled => Err(ApiError::new(
-                Code::Denied,
-                format!("The person was asked about {what} of {shown} and said no."),
-            )),
-            Verdict::Expired => Err(ApiError::new(
-                Code::ApprovalTimeout,
-                format!("The person was asked about {what} of {shown} and did not answer in time; nothing was sent."),
-            )),
-            Verdict::MadeWay => Err(ApiError::new(
-                Code::RateLimited,
-                format!(
-                    "The question about {what} of {shown} was put off, because too many wait and most of them are of this \
-                     program; nothing was sent. Wait until some are answered."
-                ),
-            )),
+            Verdict::Denied | Verdict::Cancelled => {
+                self.decided.set(person(PersonAnswer::Denied));
+                Err(ApiError::new(
+                    Code::Denied,
+                    format!("The person was asked about {what} of {shown} and said no."),
+                ))
+            }
+            Verdict::Expired => {
+                self.decided.set(person(PersonAnswer::Unanswered));
+                Err(ApiError::new(
+                    Code::ApprovalTimeout,
+                    format!(
+                        "The person was asked about {what} of {shown} and did not answer in time; nothing was sent."
+                    ),
+                ))
+            }
+            Verdict::MadeWay => {
+                self.decided.set(person(PersonAnswer::Unanswered));
+                Err(ApiError::new(
+                    Code::RateLimited,
+                    format!(
+                        "The question about {what} of {shown} was put off, because too many wait and most of them are of \
+                         this program; nothing was sent. Wait until some are answered."
+                    ),
+                ))
+            }
         }
     }
 
     fn not_asked(&self, why: &NotAsked) -> ApiError {
+        if let NotAsked::Muted(_) = why {
+            self.decided.set(AllowedBy::Policy {
+                policy: StandingPolicy::MayNotAsk,
+            });
+        }
         match why {
             NotAsked::Full(full) => ApiError::new(
                 Code::RateLimited,
@@ -367,18 +381,34 @@ impl Permit<'_> {
             By::WalkInPolicy => AllowedBy::Policy {
                 policy: StandingPolicy::WalkInsMayCall,
             },
-            By::Rule(id) => AllowedBy::Rule {
-                rule: id.to_string(),
-                name: {
-                    let published = self.inner.published.load();
-                    let rule = published.rules.find(id);
-                    rule.map(|rule| rule.sentence(&self.door.shared.name(), client_name(self.caller)))
-                },
-            },
+            By::Rule(id) => self.by_rule(id),
+        }
+    }
+
+    fn by_rule(&self, id: RuleId) -> AllowedBy {
+        let published = self.inner.published.load();
+        let rule = published.rules.find(id);
+        AllowedBy::Rule {
+            rule: id.to_string(),
+            name: rule.map(|rule| rule.sentence(&self.door.shared.name(), client_name(self.caller))),
         }
     }
 
     fn refused(&self, refusal: Refusal) -> ApiError {
+        self.decided.set(match refusal {
+            Refusal::Denied(rule) => self.by_rule(rule),
+            Refusal::UnknownServer
+            | Refusal::UnknownTool
+            | Refusal::ConnectorNeedsReview
+            | Refusal::ConnectorDisabled
+            | Refusal::ConnectorPaused
+            | Refusal::ToolPending
+            | Refusal::ToolHeld
+            | Refusal::ToolChanged
+            | Refusal::ToolDisabled
+            | Refusal::KeychainUnavailable
+            | Refusal::Unavailable => AllowedBy::Nobody,
+        });
         let shared = &self.door.shared;
         let Wanted::Tool { name: tool, .. } = &self.wanted else {
             return refusal.error(&shared.id, self.wanted.name());

@@ -64,7 +64,7 @@ impl BridgeHandle {
                 let used = uses.iter().find(|one| one.rule == id);
                 let server_name = name_of(&published, &rule.server);
                 RuleView {
-                    sentence: rule.sentence(&server_name, None),
+                    sentence: self.said(rule, &server_name),
                     server_name,
                     used: used.map_or(0, |used| used.times),
                     last_used_at: used.map(|used| used.last),
@@ -133,12 +133,13 @@ impl BridgeHandle {
             rule.launch = before.launch;
         }
         match rule.lasts {
-            Lasts::Kept => self.keep(&rule).await?,
+            Lasts::Kept => self.write_rule(&rule).await?,
             Lasts::ThisRun => {
                 self.run_rule(RunRule::Drop(rule.id)).await;
                 self.run_rule(RunRule::Add(Box::new(rule.clone()))).await;
             }
         }
+        self.told(&rule, ActivityReview::RuleChanged);
         self.settled().await;
         Ok(rule)
     }
@@ -165,7 +166,7 @@ impl BridgeHandle {
                 self.write_rules(changes).await?;
             }
         }
-        self.told(&rule, false);
+        self.told(&rule, ActivityReview::RuleWithdrawn);
         self.settled().await;
         Ok(())
     }
@@ -191,7 +192,7 @@ impl BridgeHandle {
             self.write_rules(changes).await?;
         }
         if let Some(rule) = &rule {
-            self.told(rule, true);
+            self.told(rule, ActivityReview::Rule);
         }
         self.settled().await;
         Ok(())
@@ -376,10 +377,14 @@ impl BridgeHandle {
 
     /// Writes it down; nothing counts before.
     pub(super) async fn keep(&self, rule: &Rule) -> Result<(), ApiError> {
-        self.write_rules(vec![rule.put().map_err(|error| unwritable(&error))?])
-            .await?;
-        self.told(rule, true);
+        self.write_rule(rule).await?;
+        self.told(rule, ActivityReview::Rule);
         Ok(())
+    }
+
+    async fn write_rule(&self, rule: &Rule) -> Result<(), ApiError> {
+        self.write_rules(vec![rule.put().map_err(|error| unwritable(&error))?])
+            .await
     }
 
     async fn write_rules(&self, changes: Vec<Change>) -> Result<(), ApiError> {
@@ -394,18 +399,28 @@ impl BridgeHandle {
         }
     }
 
-    fn told(&self, rule: &Rule, made: bool) {
+    fn told(&self, rule: &Rule, of: ActivityReview) {
+        let name = name_of(&self.inner.published.load(), &rule.server);
         let what = ActivityWhat::Review {
             server: Some(rule.server.clone()),
-            of: ActivityReview::Rule,
-            subject: Some(rule.patterns.join(", ")),
+            of,
+            subject: Some(self.said(rule, &name)),
         };
-        let outcome = match made {
-            true => crate::activity::Outcome::Ok,
-            false => crate::activity::Outcome::of(Code::Denied),
-        };
-        let entry = Entry::new(WhoRecord::from(&Caller::Owner), what).ended(outcome);
+        let entry = Entry::new(WhoRecord::from(&Caller::Owner), what);
         self.inner.world.activity.record(entry);
+    }
+
+    /// The rule in one sentence, with the name of the assistant that it is about.
+    fn said(&self, rule: &Rule, server_name: &str) -> String {
+        let client = match &rule.caller {
+            RuleCaller::Client { client } => {
+                let paired = self.clients();
+                let found = paired.into_iter().find(|paired| client_id(&paired.id) == *client);
+                found.map(|paired| paired.name)
+            }
+            RuleCaller::Anyone | RuleCaller::Program { .. } => None,
+        };
+        rule.sentence(server_name, client.as_deref())
     }
 }
 

@@ -130,6 +130,17 @@ impl ProgramCell {
         cell.found.get_or_init(|| search).await.clone()
     }
 
+    /// Begins to look for it, where nobody does and nothing else is looked for: of many connections that come and go, most
+    /// stay unknown rather than keep the processor busy. What is found is told by [`Self::known`].
+    pub fn look(&self) {
+        let is_wanted = !matches!(self.0.behind, Behind::Nobody) && !self.0.found.initialized();
+        if is_wanted && self.0.lookup.0.searches.available_permits() == SEARCHES {
+            let cell = self.clone();
+            // It ends with its search, and holds nothing of whoever asked.
+            tokio::spawn(async move { cell.get().await });
+        }
+    }
+
     /// The program if it was looked for already; `Some(None)` = it was, and is unknown. Costs nothing.
     pub fn known(&self) -> Option<Option<Arc<Program>>> {
         self.0.found.get().cloned()

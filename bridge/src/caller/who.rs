@@ -4,6 +4,14 @@ use super::{Caller, Program, ProgramCell, Script};
 use crate::snapshot::{ProgramView, WhoKind, WhoView};
 
 impl Caller {
+    /// Has its program looked for beside what it does, so that what is recorded of that can name it. Waits for nothing.
+    pub fn look_for_program(&self) {
+        match self {
+            Self::WalkIn(program) | Self::Client { program, .. } => program.look(),
+            Self::Owner => {}
+        }
+    }
+
     /// As the person is shown it. Looks for its program, if nobody did before.
     pub async fn shown(&self) -> WhoView {
         let (kind, client, program) = match self {

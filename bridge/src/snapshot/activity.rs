@@ -52,13 +52,17 @@ pub struct ActivityWho {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub client_name: Option<String>,
-    /// The program at the other end of the connection.
+    /// The program at the other end of the connection, as a person reads it: `calling.py (python3.12)`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub program_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub program_path: Option<String>,
+    /// What it runs, for an interpreter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub program_script: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub pid: Option<u32>,
@@ -105,7 +109,8 @@ pub enum ActivityWhat {
         name: String,
         arguments: Arguments,
     },
-    /// The person was asked for something by an upstream.
+    /// The person was asked for something by an upstream, or whether a program may change something. A question about
+    /// a call is told by the call's own entry.
     Question {
         #[ts(type = "string")]
         server: ConnectorId,
@@ -156,15 +161,13 @@ pub enum Arguments {
     Full(#[ts(type = "JsonValue")] Value),
 }
 
-/// What an upstream asked the person for.
+/// What the person was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 #[ts(export_to = "bridge.ts")]
 pub enum ActivityQuestion {
     Form,
     Page,
-    /// A call that waited.
-    Call,
     /// Something that a program wanted changed.
     Change,
 }
@@ -174,13 +177,13 @@ pub enum ActivityQuestion {
 #[serde(rename_all = "snake_case")]
 #[ts(export_to = "bridge.ts")]
 pub enum ActivityReview {
-    /// A call that waited.
-    Call,
     /// What a connector runs or contacts.
     Launch,
     Tools,
-    /// A rule was made or withdrawn.
+    /// A rule was made; its subject is how it reads.
     Rule,
+    RuleChanged,
+    RuleWithdrawn,
     /// A change that a program asked for.
     Manage,
     /// An assistant was paired, or its pairing ended.
@@ -266,8 +269,8 @@ pub enum StandingPolicy {
     WalkInsMayCall,
     /// The assistant asks the person itself.
     AsksItself,
-    /// What is new, changed or held waits for a review.
-    ReviewWaits,
+    /// It may not ask at present: it was told to stop, or its last questions were not answered.
+    MayNotAsk,
 }
 
 /// Which entries are wanted; a member that is absent excludes nothing.

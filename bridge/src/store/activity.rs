@@ -38,8 +38,11 @@ pub(super) const SCHEMA: &str = "
     CREATE INDEX activity_by_rule ON activity (rule, at) WHERE rule IS NOT NULL;
 ";
 
-const COLUMNS: &str = "id, at, what, caller, client, client_name, program, program_path, pid, outcome, code, \
-                       duration_ms, allowed_by, warnings";
+/// What a program runs, for an interpreter.
+pub(super) const SCRIPTS: &str = "ALTER TABLE activity ADD COLUMN program_script TEXT;";
+
+const COLUMNS: &str = "id, at, what, caller, client, client_name, program, program_path, program_script, pid, \
+                       outcome, code, duration_ms, allowed_by, warnings";
 
 /// Longest text that is looked for, in characters.
 const LONGEST_SEARCH: usize = 200;
@@ -74,9 +77,9 @@ impl Store {
             let change = db.transaction()?;
             {
                 let mut insert = change.prepare_cached(
-                    "INSERT INTO activity (at, kind, server, what, caller, client, client_name, program, program_path, pid,
-                                           outcome, code, duration_ms, allowed_by, rule, warnings)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                    "INSERT INTO activity (at, kind, server, what, caller, client, client_name, program, program_path,
+                                           program_script, pid, outcome, code, duration_ms, allowed_by, rule, warnings)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
                 )?;
                 for record in records {
                     insert.execute(params![
@@ -89,6 +92,7 @@ impl Store {
                         record.who.client_name,
                         record.who.program_name,
                         record.who.program_path,
+                        record.who.program_script,
                         record.who.pid,
                         word(&record.outcome)?,
                         record.code,
@@ -234,13 +238,14 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<ActivityEntry> {
                 client_name: row.get(5)?,
                 program_name: row.get(6)?,
                 program_path: row.get(7)?,
-                pid: row.get(8)?,
+                program_script: row.get(8)?,
+                pid: row.get(9)?,
             },
-            outcome: from_word(9, text(9)?)?,
-            code: row.get(10)?,
-            duration_ms: row.get(11)?,
-            allowed_by: from_json(12, &text(12)?)?,
-            warnings: row.get(13)?,
+            outcome: from_word(10, text(10)?)?,
+            code: row.get(11)?,
+            duration_ms: row.get(12)?,
+            allowed_by: from_json(13, &text(13)?)?,
+            warnings: row.get(14)?,
         },
     })
 }
@@ -306,16 +311,16 @@ impl Wanted {
         if let Some(text) = text.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
             // The first one is quick and lets through too much: names of members too.
             wanted.add(
-                "(what || coalesce(client_name, '') || coalesce(program_path, program, '') || coalesce(code, '') ||
-                  allowed_by) LIKE ? ESCAPE '\\'",
+                "(what || coalesce(client_name, '') || coalesce(program_path, program, '') ||
+                  coalesce(program_script, '') || coalesce(code, '') || allowed_by) LIKE ? ESCAPE '\\'",
                 pattern(text),
             );
             wanted.add(
                 "(coalesce(server, '') || ' ' ||
                   coalesce(what -> '$.tool', what -> '$.uri', what -> '$.name', what -> '$.subject', '') || ' ' ||
                   coalesce(what -> '$.arguments.value', '') || ' ' || coalesce(client_name, '') || ' ' ||
-                  coalesce(program_path, program, '') || ' ' || coalesce(code, '') || ' ' ||
-                  coalesce(allowed_by -> '$.name', '')) LIKE ? ESCAPE '\\'",
+                  coalesce(program_path, program, '') || ' ' || coalesce(program_script, '') || ' ' ||
+                  coalesce(code, '') || ' ' || coalesce(allowed_by -> '$.name', '')) LIKE ? ESCAPE '\\'",
                 pattern(text),
             );
         }

@@ -33,6 +33,7 @@ const STEPS: &[&str] = &[
     secrets::SCHEMA,
     trust::SCHEMA,
     activity::SCHEMA,
+    activity::SCRIPTS,
 ];
 /// Only our own bridge writes here; whoever holds the file longer than this is a backup or a person's tool.
 const BUSY: Duration = Duration::from_secs(2);

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     config::{AutoApprove, Connector, Launch, Start, StdioLaunch, Timeouts},
     ids::ConnectorId,
-    snapshot::Era,
+    snapshot::{ActivityFilter, Era},
     trust::{LaunchContext, LaunchIdentity},
 };
 
@@ -103,6 +103,27 @@ fn a_database_from_before_the_other_lists_keeps_its_tools() {
     store.save_snapshot(&key, &snapshot("[2]", 6)).unwrap();
     let renewed = Store::open(&path).unwrap().snapshot(&key).unwrap().unwrap();
     assert_eq!(renewed, snapshot("[2]", 6));
+}
+
+#[test]
+fn activity_from_before_scripts_were_kept_is_still_told() {
+    let home = TempDir::new().unwrap();
+    let path = home.path().join("state.db");
+    let mut old = Connection::open(&path).unwrap();
+    prepare(&mut old, &STEPS[..5]).unwrap();
+    // `prepare` counts all steps; this one had taken five.
+    old.pragma_update(None, "user_version", 5).unwrap();
+    old.execute_batch(
+        "INSERT INTO activity (at, kind, server, what, caller, program, pid, outcome, allowed_by, warnings)
+         VALUES (5, 'sign_in', 'a', '{\"kind\":\"sign_in\",\"server\":\"a\"}', 'walk_in', 'python3', 7, 'ok',
+                 '{\"by\":\"nobody\"}', 0)",
+    )
+    .unwrap();
+    drop(old);
+    let store = Store::open(&path).unwrap();
+    let page = store.activity(&ActivityFilter::default(), ActivityCursor::Newest, 10);
+    let who = &page.unwrap().entries[0].record.who;
+    assert_eq!((who.pid, who.program_script.as_deref()), (Some(7), None));
 }
 
 #[test]

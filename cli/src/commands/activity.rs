@@ -239,10 +239,18 @@ fn what(entry: &Value) -> String {
         "call" => format!("{server} · {} {}", word("tool"), arguments(what)),
         "read" => format!("{server} · read {}", word("uri")),
         "prompt" => format!("{server} · prompt {} {}", word("name"), arguments(what)),
-        "question" => format!("{server} · asked you for a {}", word("asks")),
+        "question" => match word("asks") {
+            "change" => format!("{server} · asked you whether it may be changed"),
+            asks => format!("{server} · asked you for a {asks}"),
+        },
         "sign_in" => format!("{server} · sign-in"),
         "sign_out" => format!("{server} · sign-out"),
-        "review" => format!("{server} · review of {} {}", word("of"), word("subject")),
+        "review" => match word("of") {
+            "rule" => format!("{server} · rule made: {}", word("subject")),
+            "rule_changed" => format!("{server} · rule changed: {}", word("subject")),
+            "rule_withdrawn" => format!("{server} · rule withdrawn: {}", word("subject")),
+            of => format!("{server} · review of {of} {}", word("subject")),
+        },
         "change" => format!("{server} · {} {}", word("change").replace('_', " "), word("subject")),
         "lost" => format!("{} entries came too fast to be kept", what["entries"]),
         other => other.to_owned(),
@@ -287,6 +295,10 @@ mod tests {
                 "a · read file:///x",
             ),
             (json!({"kind": "sign_in", "server": "a"}), "a · sign-in"),
+            (
+                json!({"kind": "review", "server": "a", "of": "rule", "subject": "x may use y of A."}),
+                "a · rule made: x may use y of A.",
+            ),
             (
                 json!({"kind": "change", "server": "a", "change": "tool_turned_off", "subject": "x"}),
                 "a · tool turned off x",

@@ -40,8 +40,14 @@ export function title({ what }: ActivityEntry): string {
       return m.activity_read({ what: what.uri });
     case "prompt":
       return m.activity_prompt({ what: what.name });
-    case "question":
-      return what.asks === "form" ? m.activity_question_form() : m.activity_question_page();
+    case "question": {
+      const words = {
+        form: m.activity_question_form(),
+        page: m.activity_question_page(),
+        change: m.activity_question_change(),
+      };
+      return words[what.asks];
+    }
     case "sign_in":
       return m.activity_sign_in();
     case "sign_out":
@@ -49,10 +55,11 @@ export function title({ what }: ActivityEntry): string {
     case "review": {
       const about = { what: what.subject ?? "" };
       const words = {
-        call: m.activity_review_call(about),
         launch: m.activity_review_launch(),
         tools: m.activity_review_tools(),
         rule: m.activity_review_rule(about),
+        rule_changed: m.activity_review_rule_changed(about),
+        rule_withdrawn: m.activity_review_rule_withdrawn(about),
         manage: m.activity_review_manage(),
         pair: m.activity_review_pair(about),
         policy: m.activity_review_policy(),
@@ -116,10 +123,10 @@ function size(shape: string): string {
   return m.activity_size_number();
 }
 
-/** The name of whoever did it. */
-export function whoWords({ kind, client_name, program_name, pid }: ActivityWho): string {
+/** The name of whoever did it, as the question named it. */
+export function whoWords({ kind, client_name, program_name }: ActivityWho): string {
   if (client_name) return client_name;
-  if (program_name) return pid === undefined ? program_name : m.activity_pid({ name: program_name, pid });
+  if (program_name) return program_name;
   switch (kind) {
     case "owner":
       return m.activity_owner();
@@ -139,9 +146,10 @@ export function whoWords({ kind, client_name, program_name, pid }: ActivityWho):
 export function outcomeWords({ outcome, code, allowed_by, what }: ActivityEntry): string | null {
   const isDecided = allowed_by.by !== "nobody" && allowed_by.by !== "owner";
   if (outcome === "ok") {
-    if (what.kind === "change" || what.kind === "lost") return null;
+    if (what.kind === "change" || what.kind === "review" || what.kind === "lost") return null;
     return isDecided && what.kind !== "question" ? allowedWords(allowed_by) : ended(outcome);
   }
+  if (outcome === "denied" && allowed_by.by === "rule") return m.activity_blocked_by_rule();
   const why = outcome === "denied" && isDecided ? allowedWords(allowed_by) : codeWords(code);
   return why === null ? ended(outcome) : `${ended(outcome)}: ${why}`;
 }
@@ -170,6 +178,7 @@ const codes: Record<string, () => string> = {
   keychain_unavailable: m.activity_code_keychain_unavailable,
   needs_review: m.activity_code_needs_review,
   tool_changed: m.activity_code_tool_changed,
+  rate_limited: m.activity_code_rate_limited,
   not_found: m.activity_code_not_found,
   bad_request: m.activity_code_bad_request,
   result_too_large: m.activity_code_result_too_large,
@@ -205,7 +214,7 @@ export function allowedWords(by: AllowedBy): string {
       const words = {
         walk_ins_may_call: m.activity_by_walk_ins_may_call(),
         asks_itself: m.activity_by_asks_itself(),
-        review_waits: m.activity_by_review_waits(),
+        may_not_ask: m.activity_by_may_not_ask(),
       };
       return words[by.policy];
     }

@@ -550,9 +550,13 @@ client_id?: string,
  */
 client_name?: string, 
 /**
- * The program at the other end of the connection.
+ * The program at the other end of the connection, as a person reads it: `calling.py (python3.12)`.
  */
-program_name?: string, program_path?: string, pid?: number, };
+program_name?: string, program_path?: string, 
+/**
+ * What it runs, for an interpreter.
+ */
+program_script?: string, pid?: number, };
 
 export type ActivityCaller = "owner" | "walk_in" | "client" | "itself";
 
@@ -576,9 +580,9 @@ subject: string | null, } | { "kind": "lost", entries: number, };
 
 export type Arguments = { "kept": "shape", "value": JsonValue } | { "kept": "full", "value": JsonValue };
 
-export type ActivityQuestion = "form" | "page" | "call" | "change";
+export type ActivityQuestion = "form" | "page" | "change";
 
-export type ActivityReview = "call" | "launch" | "tools" | "rule" | "manage" | "pair" | "policy";
+export type ActivityReview = "launch" | "tools" | "rule" | "rule_changed" | "rule_withdrawn" | "manage" | "pair" | "policy";
 
 export type ActivityChange = "added" | "edited" | "removed" | "turned_on" | "turned_off" | "tool_turned_on" | "tool_turned_off" | "auto_approve" | "secret_set" | "secret_forgotten" | "file_added" | "file_edited" | "file_removed";
 
@@ -592,7 +596,7 @@ name: string | null, } | { "by": "person", answer: PersonAnswer, } | { "by": "po
 
 export type PersonAnswer = "once" | "until_quit" | "always" | "denied" | "unanswered";
 
-export type StandingPolicy = "walk_ins_may_call" | "asks_itself" | "review_waits";
+export type StandingPolicy = "walk_ins_may_call" | "asks_itself" | "may_not_ask";
 
 export type ActivityFilter = { 
 /**

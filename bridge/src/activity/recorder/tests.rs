@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    activity::{Outcome, Program, ProgramSlot, WhoRecord},
+    activity::{Outcome, ProgramRecord, WhoRecord},
+    caller::ProgramLookup,
     ids::{ConnectorId, ToolName},
     snapshot::{ActivityCaller, ActivityFilter, ActivityOutcome, ActivityWhat},
     store::ActivityCursor,
@@ -57,26 +58,24 @@ fn what_is_recorded_is_written_in_order_and_told_of() {
     assert!(told.is_sorted() && told.last() == Some(&1_001), "{told:?}");
 }
 
-#[test]
-fn a_program_that_becomes_known_after_the_call_is_written_with_it() {
+#[tokio::test]
+async fn a_program_that_becomes_known_after_the_call_is_written_with_it() {
     let (_folder, store) = store();
     let (recorder, queue) = Recorder::idle(Keep::default());
-    let slot = ProgramSlot::default();
+    let pid = std::process::id();
+    let behind = ProgramLookup::default().of_process(pid);
     let mut entry = call("read").ended(Outcome::Denied("denied"));
-    entry.who.program = Some(slot.clone());
+    entry.who.program = Some(ProgramRecord::Behind(behind.clone()));
     recorder.record(entry);
-    slot.fill(Program {
-        name: "python3".into(),
-        path: Some("/usr/bin/python3".into()),
-        pid: 911,
-    });
+    let program = behind.get().await.unwrap();
     drop(recorder);
     writer::run(&queue, &store, &|_| {});
     let page = store
         .activity(&ActivityFilter::default(), ActivityCursor::Newest, 10)
         .unwrap();
     let record = &page.entries[0].record;
-    assert_eq!((record.who.pid, record.outcome), (Some(911), ActivityOutcome::Denied));
+    assert_eq!(record.who.program_name, Some(program.label()));
+    assert_eq!((record.who.pid, record.outcome), (Some(pid), ActivityOutcome::Denied));
     assert_eq!(record.code.as_deref(), Some("denied"));
 }
 

@@ -26,6 +26,7 @@ fn call(at: u64, server: &str, tool: &str, outcome: ActivityOutcome) -> Activity
             client_name: Some("Claude".into()),
             program_name: Some("node".into()),
             program_path: Some("/usr/bin/node".into()),
+            program_script: Some("/opt/agent.js".into()),
             pid: Some(4),
         },
         what: ActivityWhat::Call {
@@ -87,6 +88,7 @@ fn every_filter_lets_through_what_it_names_and_nothing_else() {
         client_name: None,
         program_name: None,
         program_path: None,
+        program_script: None,
         pid: None,
     };
     other.what = ActivityWhat::Read {
