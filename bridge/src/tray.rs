@@ -183,7 +183,7 @@ pub fn menu(snapshot: &Snapshot) -> Menu {
     items.push(open("Open Neuron Connect", Route::Connectors));
     items.push(Item::Button {
         text: match snapshot.trust.paused {
-            true => "Resume everything".to_owned(),
+            true => "Resume".to_owned(),
             false => "Pause everything".to_owned(),
         },
         click: Click::PauseAll(!snapshot.trust.paused),

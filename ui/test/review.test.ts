@@ -6,9 +6,10 @@ import { wakeMs } from "../src/lib/question";
 import { countsOf } from "../src/lib/review";
 import { changeSentences, takesWords } from "../src/lib/tool-change";
 import type { Reviews, StandsOut } from "../src/lib/bridge";
-import { calls, type World } from "./rpc-fixture";
+import { calls, publish, type World } from "./rpc-fixture";
 import { button, focused, frame, go, open, query, settle, text } from "./window";
 import {
+  call,
   connector,
   contacted,
   finding,
@@ -384,7 +385,7 @@ test("a connector that waits or is paused says so on its page and in its row, wi
   expect(query<HTMLAnchorElement>("main a.primary").getAttribute("href")).toBe("#/review/a");
   await go("#/connectors/b");
   expect(spoken()).toContain("python3 paused this");
-  button("Undo").click();
+  query("main section").querySelector("button")?.click();
   await settle();
   expect(calls).toEqual(["resume b"]);
 });
@@ -396,10 +397,36 @@ test("a pause of everything, and decisions that cannot be relied on, are told ca
   await open(made);
   expect(spoken()).toContain("Earlier decisions are missing; you are asked again.");
   expect(document.querySelectorAll("[role=alert] .lines, .banner.bad")).toHaveLength(0);
-  button("Go on").click();
+  query<HTMLButtonElement>("main .banner button").click();
   await settle();
   expect(calls).toEqual(["pause_all false"]);
   expect(spoken()).not.toContain("Everything is paused");
+});
+
+test("everything can be paused and resumed in the window, by one word, and a question that this ends is told", async () => {
+  const made = world([connector("a")]);
+  made.snapshot.approvals = [call("q1"), call("q2")];
+  await open(made, "#/connectors");
+  button("Pause everything").click();
+  await settle();
+  publish((snapshot) => ({
+    ...snapshot,
+    approvals: snapshot.approvals.slice(1),
+    connectors: [connector("a", { status: "paused", action: "resume", error: "It is paused.", paused: { by: null } })],
+  }));
+  await settle();
+  expect(spoken()).toContain("1 question that waited was ended; what it asked for was not done.");
+  expect(document.querySelectorAll("main li button:not([role=switch]), main li a.button")).toHaveLength(0);
+  expect(query("main li").textContent).not.toContain("It is paused.");
+  await go("#/settings");
+  expect(
+    [...document.querySelectorAll("button")].filter(({ textContent }) => textContent?.includes("Resume")),
+  ).toHaveLength(2);
+  query<HTMLButtonElement>("main .card button").click();
+  await settle();
+  expect(calls).toEqual(["pause_all true", "pause_all false"]);
+  await go("#/connectors");
+  expect(spoken()).not.toContain("that waited was ended");
 });
 
 test("a difference is what was taken away and what was added, and the sides are the texts", () => {

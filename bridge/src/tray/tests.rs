@@ -333,7 +333,7 @@ fn while_everything_is_paused_the_menu_offers_to_go_on() {
     let mut paused = snapshot(vec![]);
     paused.trust.paused = true;
     let items = menu(&paused).items;
-    assert!(items.contains(&button("Resume everything", Click::PauseAll(false))));
+    assert!(items.contains(&button("Resume", Click::PauseAll(false))));
     assert!(!items.contains(&button("Pause everything", Click::PauseAll(true))));
 }
 

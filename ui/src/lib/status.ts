@@ -144,8 +144,9 @@ export function transportWords(transport: TransportKind): string {
   }
 }
 
-/** Why it does not work; nothing where the person turned it off. */
+/** Why it does not work; nothing where the person turned it off, or where a pause says enough. */
 export function troubleOf(connector: ConnectorView): string | undefined {
+  if (connector.status === "paused") return undefined;
   return connector.enabled || connector.status === "invalid" ? connector.error : undefined;
 }
 

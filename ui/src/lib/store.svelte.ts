@@ -30,6 +30,12 @@ class Store {
   signedIn = $state.raw<string[]>([]);
   /** Connectors that were added or allowed here, whose tools nobody has decided about yet. */
   choosing = $state.raw<string[]>([]);
+  /** Questions that waited when everything was paused, until that ends. */
+  #waitedAtPause = $state.raw<string[]>([]);
+  /** How many of them a pause of everything has ended, unanswered. */
+  readonly endedByPause = $derived(
+    this.#waitedAtPause.filter((id) => !this.snapshot?.approvals.some((one) => one.id === id)).length,
+  );
   /** Questions whose page was opened from here. */
   openedPages = $state<Record<string, true>>({});
   /** Their browser's answer came, and whether it was good is not known yet. */
@@ -108,6 +114,7 @@ class Store {
 
   #take(snapshot: Snapshot): void {
     this.#noteSignIns(this.snapshot?.sign_ins ?? [], snapshot);
+    this.#notePause(this.snapshot, snapshot);
     this.snapshot = snapshot;
     // A wait that has just begun is told from now, not from the last second that passed.
     this.now = Date.now();
@@ -116,6 +123,11 @@ class Store {
       resolve();
       return false;
     });
+  }
+
+  #notePause(before: Snapshot | null, now: Snapshot): void {
+    if (!now.trust.paused) this.#waitedAtPause = [];
+    else if (before !== null && !before.trust.paused) this.#waitedAtPause = before.approvals.map(({ id }) => id);
   }
 
   /** A sign-in that ended well leaves no view behind; its connector says so, perhaps a moment later. */

@@ -62,7 +62,7 @@ impl Refusal {
             ),
             Self::ConnectorDisabled => format!("The connector \"{server}\" is turned off."),
             Self::ConnectorPaused => {
-                format!("The connector \"{server}\" is paused; turn it on again in Neuron Connect.")
+                format!("The connector \"{server}\" is paused; resume it in Neuron Connect.")
             }
             Self::ToolDisabled => format!("The tool \"{name}\" of \"{server}\" is turned off."),
             Self::Unavailable => format!("The entry of the connector \"{server}\" cannot be used as it is."),
