@@ -64,6 +64,11 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
   const someRules = [
     rule("r1", {}, { used: 12, last_used_at: now - 60_000 }),
     rule(
+      "r0",
+      { origin: "built_in", bound: ["list_directory", "read_text_file"].map((tool) => ({ tool, fingerprint: "f" })) },
+      { sentence: "Any program on this computer may use 2 tools of Files, whatever the arguments." },
+    ),
+    rule(
       "r2",
       { effect: "deny", patterns: ["delete_*"] },
       { sentence: "Any program on this computer may not use delete_* of Files." },

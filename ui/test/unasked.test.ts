@@ -75,6 +75,23 @@ test("on the first run the built-in files' reading tools are marked, until somet
   expect(spoken()).not.toContain("What may assistants do");
 });
 
+test("what came allowed with the app is said on the first run, and marked among the rules with its tools", async () => {
+  const bound = ["list_directory", "read_text_file"].map((tool) => ({ tool, fingerprint: "f" }));
+  const rules = [rule("r", { server: "filesystem", origin: "built_in", bound })];
+  const made = world([connector("filesystem", { name: "Files" })], { tools: { filesystem: fileTools }, rules });
+  made.snapshot.config.is_default = true;
+  await open(made);
+  expect(spoken()).toContain("Assistants may look into that folder without asking you.");
+  expect(spoken()).not.toContain("What may assistants do");
+  query<HTMLAnchorElement>("main p a[href='#/approvals']");
+  await go("#/approvals");
+  expect(query("main li").textContent).toContain("came with the app");
+  expect([...document.querySelectorAll("main li details li")].map(({ textContent }) => textContent)).toEqual([
+    "list_directory",
+    "read_text_file",
+  ]);
+});
+
 test("each tool says how it stands, what was found in it, and which rule is about it", async () => {
   const held = tool("a", "list", { type: "object" }, { state: "held", findings: [finding] });
   const bound = [{ tool: "list", fingerprint: "f" }];

@@ -375,6 +375,10 @@ impl Owner {
         };
         let (server, tools) = (&live.entry.id, candidates(looked));
         let rule = rules::choice_rule(server, &Choice::LookUp, &tools, launch, id, unix_ms());
+        let rule = rule.map(|rule| Rule {
+            origin: Origin::BuiltIn,
+            ..rule
+        });
         let Some(Ok(rule)) = rule.map(|rule| rule.put()) else {
             return;
         };

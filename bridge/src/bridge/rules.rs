@@ -172,7 +172,7 @@ impl BridgeHandle {
     }
 
     /// The person's answer to what assistants may do with a new connector without asking. It takes the place of an earlier
-    /// answer.
+    /// answer, and of what came with the app.
     ///
     /// # Errors
     /// As [`BridgeHandle::add_rule`].
@@ -183,7 +183,8 @@ impl BridgeHandle {
         let launch = launch_of(&published, &server)?;
         let rule = choice_rule(&server, &choice, &candidates, launch, draw_id()?, unix_ms());
         let earlier = published.rules.all.iter();
-        let earlier = earlier.filter(|rule| rule.origin == Origin::Choice && rule.server == server);
+        let earlier =
+            earlier.filter(|rule| matches!(rule.origin, Origin::Choice | Origin::BuiltIn) && rule.server == server);
         let mut changes: Vec<Change> = earlier.map(|rule| rule.delete()).collect();
         if let Some(rule) = &rule {
             changes.push(rule.put().map_err(|error| unwritable(&error))?);

@@ -127,6 +127,8 @@ pub enum Origin {
     Person,
     /// The answer to what assistants may do, when the connector was added.
     Choice,
+    /// It came with the app, for its built-in connector.
+    BuiltIn,
     /// `autoApprove` in the file: accepted by the person, or applied where the file is the authority.
     File,
 }

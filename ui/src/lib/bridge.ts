@@ -933,7 +933,7 @@ script?: string, };
 
 export type RuleLasts = "this_run" | "kept";
 
-export type RuleOrigin = "person" | "choice" | "file";
+export type RuleOrigin = "person" | "choice" | "built_in" | "file";
 
 export type BoundTool = { tool: string, fingerprint: string, };
 

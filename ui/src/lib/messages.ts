@@ -88,6 +88,8 @@ export const foot_port_taken = (p: { port: string | number }): string => `Port $
 export const first_run_title = (): string => "Welcome to Neuron Connect";
 export const first_run_what = (): string => "A connector gives your AI assistants tools: reading files, searching, filing an issue. Add it here once, and every assistant on this computer can use it; nothing leaves this computer except through the connectors you add.";
 export const first_run_files = (): string => "This one works already: it lets assistants read and write in one folder made for it, and nowhere else.";
+export const first_run_allowed = (): string => "Assistants may look into that folder without asking you. Before they change anything in it, you are asked.";
+export const first_run_allowed_see = (): string => "See or change this";
 export const first_run_note = (): string => "reads the note in that folder, as an assistant would";
 export const first_run_assistants = (): string => "Assistants ask for the tools at this address:";
 export const first_run_dismiss = (): string => "Hide this introduction";
@@ -533,6 +535,7 @@ export const rules_search = (): string => "Search rules";
 export const rules_none = (): string => "There are no rules yet. Answer a question with “Always allow…” to make one.";
 export const rule_used = (p: { when: string | number; count: number }): string => plural(p.count, { one: `used once, ${p.when}`, other: `used ${p.count} times, last ${p.when}` });
 export const rule_unused = (): string => "not used yet";
+export const rule_built_in = (): string => "came with the app";
 export const rule_this_run = (): string => "until you quit";
 export const rule_denies = (): string => "blocked";
 export const rule_edit = (): string => "Edit";
