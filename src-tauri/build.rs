@@ -7,6 +7,7 @@ const COMMANDS: &[&str] = &[
     "opening",
     "connector",
     "propose",
+    "missing_program",
     "add",
     "replace",
     "set_enabled",

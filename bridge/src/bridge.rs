@@ -18,6 +18,7 @@ mod pauses;
 mod permit;
 mod person_file;
 mod pins;
+mod prospect;
 mod publish;
 mod question;
 mod results;

@@ -52,6 +52,7 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         opening,
         connector,
         propose,
+        missing_program,
         add,
         replace,
         set_enabled,
@@ -158,6 +159,12 @@ async fn propose(text: String) -> Answer<Paste> {
         return Err(ApiError::new(Code::TooLarge, "The text is longer than 1 MiB."));
     }
     Ok(paste::propose(&text))
+}
+
+/// The program that an entry would start and that is not found.
+#[tauri::command]
+async fn missing_program(shell: State<'_, Shell>, entry: String) -> Answer<Option<String>> {
+    Ok(shell.bridge.missing_program(object(&entry, "The entry")?).await)
 }
 
 #[tauri::command]

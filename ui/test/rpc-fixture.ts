@@ -34,6 +34,7 @@ export type World = {
   opening: Opening;
   theme: Theme;
   propose: (text: string) => Paste;
+  missingProgram: (entry: string) => string | null;
   answer: (name: string, input: string) => CallAnswer | ApiError | "never";
   /** How a sign-in stands once it was asked for; null where it is refused. */
   signIn: ((id: string, ask: SignInAsk) => SignInView) | null;
@@ -151,6 +152,7 @@ export const rpc: Rpc = {
     };
   },
   propose: async (text) => world.propose(text),
+  missingProgram: async (entry) => world.missingProgram(entry),
   async add(id, entry) {
     record("add", id, entry);
     await refuse();

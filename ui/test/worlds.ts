@@ -116,6 +116,7 @@ export function world(connectors: ConnectorView[], over: Partial<World> = {}): W
     opening: { reason: "asked", route: null },
     theme: "system",
     propose: () => ({ proposals: [], problem: null }),
+    missingProgram: () => null,
     answer: () => answer(),
     signIn: null,
     pasted: { server: null, outcome: "invalid_state", message: "No sign-in waits for this answer." },

@@ -68,6 +68,8 @@ export interface Rpc {
   /** What a pasted text means; adds nothing. */
   propose(text: string): Promise<Paste>;
   /** `entry` is JSON text, as it will stand in the file. */
+  /** The program that an entry names and that is not found on this computer. */
+  missingProgram(entry: string): Promise<string | null>;
   add(id: string, entry: string): Promise<ConnectorView>;
   replace(id: string, entry: string): Promise<ConnectorView>;
   setEnabled(id: string, enabled: boolean): Promise<void>;
@@ -172,6 +174,7 @@ export const rpc: Rpc = {
   opening: () => call("opening"),
   connector: (id) => call("connector", { id }),
   propose: (text) => call("propose", { text }),
+  missingProgram: (entry) => call("missing_program", { entry }),
   add: (id, entry) => call("add", { id, entry }),
   replace: (id, entry) => call("replace", { id, entry }),
   setEnabled: (id, enabled) => call("set_enabled", { id, enabled }),
