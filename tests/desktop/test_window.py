@@ -46,6 +46,13 @@ class Connectors(unittest.TestCase):
         until("off in connectors.json", lambda: servers()["everything"].get("enabled") is False)
         until("its processes end", lambda: not self.upstreams())
 
+    def test_a_sentence_that_names_no_program_is_told_so_before_it_is_added(self):
+        window = self.window
+        window.go_to("#/add")
+        window.field("Paste an address").type("no-such-program-here I want to connect my calendar")
+        window.sees("No program named “no-such-program-here” was found on this computer.")
+        window.button("Add all the same")
+
     def test_an_edit_of_the_file_shows_in_the_window_and_a_mistake_shows_with_its_place(self):
         window = self.window
         by_hand = lambda name: {"one": {"name": name, "command": "true", "enabled": False}}

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { readJson } from "../src/lib/json-text";
-import { withoutPlainKeys } from "../src/lib/plain-keys";
+import { withoutPlainKeys, withoutStandIns } from "../src/lib/plain-keys";
 import { calls, publish } from "./rpc-fixture";
 import { button, open, query, settle, text, write } from "./window";
 import { connector, ordinary, world } from "./worlds";
@@ -60,6 +60,50 @@ test.each([
   expect(withoutPlainKeys(written)).toEqual({ entry: written, keys: [] });
 });
 
+test.each([
+  [{ env: { API_KEY: "YOUR_API_KEY", UNITS: "metric" } }, { env: { API_KEY: ref("API_KEY"), UNITS: "metric" } }],
+  [{ headers: { Authorization: "Bearer <token>" } }, { headers: { Authorization: `Bearer ${ref("TOKEN")}` } }],
+  [{ env: { TOKEN: "xxx" } }, { env: { TOKEN: ref("TOKEN") } }],
+  [{ env: { OPENAI_API_KEY: "sk-proj-xxxxxxxx" } }, { env: { OPENAI_API_KEY: ref("OPENAI_API_KEY") } }],
+  [{ env: { PASSWORD: "changeme" } }, { env: { PASSWORD: ref("PASSWORD") } }],
+  [{ env: { AUTH: "YOUR_TOKEN" } }, { env: { AUTH: ref("AUTH") } }],
+  [{ args: ["--api-key", "your-key-here"] }, { args: ["--api-key", ref("API_KEY")] }],
+  [
+    { url: "https://a.example/mcp?api_key=%3Ckey%3E&x=1" },
+    { url: `https://a.example/mcp?api_key=${ref("API_KEY")}&x=1` },
+  ],
+])("what only holds the place of a key in %j is found", (before, after) => {
+  expect(readJson(withoutStandIns(JSON.stringify(before)).entry)).toEqual(after);
+  expect(withoutPlainKeys(JSON.stringify(before)).keys).toEqual([]);
+});
+
+test.each([
+  { env: { API_KEY: "abc123", CITY: "<your city>", NAME: "your-name" } },
+  { env: { TOKEN: "${secret:TOKEN}", KEY: "", KEY_FILE: "xxx" } },
+  { args: ["[x]", "-y", "..."], url: "https://a.example/xxx?page=x" },
+])("in %j nothing holds the place of a key", (entry) => {
+  const written = JSON.stringify(entry);
+  expect(withoutStandIns(written)).toEqual({ entry: written, keys: [] });
+});
+
+test("where something holds the place of a key, the key is asked for before adding and never written", async () => {
+  const entry = '{"command":"npx","env":{"API_KEY":"YOUR_API_KEY","OTHER_TOKEN":"<token>"}}';
+  const proposal = { id: "weather", entry, summary: "npx", notes: [], problem: null };
+  await open(world(ordinary, { propose: () => ({ proposals: [proposal], problem: null }) }), "#/add");
+  await write(query("#paste"), "npx");
+  await settle(300);
+  expect(text()).toContain("API_KEY = (your key API_KEY)");
+  expect(text()).toContain("in place of “YOUR_API_KEY”");
+  const fields = [...document.querySelectorAll<HTMLInputElement>("main input[type=password]")];
+  expect(fields).toHaveLength(2);
+  await write(fields[0] as HTMLInputElement, "s3cret-key");
+  query("form").dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
+  await settle();
+  expect(calls[0]).toContain(ref("API_KEY"));
+  expect(calls[0]).not.toMatch(/YOUR_API_KEY|<token>|s3cret/);
+  expect(calls.slice(1)).toEqual(["set_secret weather API_KEY s3cret-key"]);
+});
+
 test("each key gets a name of its own, the same key one, and everything else stays as it was written", () => {
   const written =
     '{ // ours\n "big": 12345678901234567890123, "headers": {"Authorization": "one"}, "env": {"TOKEN": "two", "B_TOKEN": "one", "X": "${secret:B_TOKEN}"}, }';
@@ -84,7 +128,7 @@ test("a key that is typed into an entry is warned of, and kept in the keychain a
   await settle();
   expect(text()).not.toContain("This looks like a key.");
   expect(text()).not.toContain("s3cret-key");
-  expect(text()).toContain("Authorization = Bearer ${secret:TOKEN}");
+  expect(text()).toContain("Authorization = Bearer (your key TOKEN)");
   query("form").dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
   await settle();
   publish((snapshot) => ({ ...snapshot, connectors: [...snapshot.connectors, connector("weather")] }));

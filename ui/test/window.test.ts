@@ -179,13 +179,34 @@ test("adding shows what will run and the consent, and refuses an id that is take
   await settle(300);
   expect(text()).toContain("This downloads and runs a program that can read everything you can.");
   expect(query("pre").textContent).toBe("npx -y weather-mcp");
-  expect(text()).toContain("KEY = YOUR_KEY");
+  expect(text()).toContain("KEY = (your key KEY)");
   expect(text()).toContain("Another connector has this id already.");
   expect(button("Add").disabled).toBe(true);
   await write(query("#proposal-0"), "weather");
   query("form").dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
   await settle();
-  expect(calls[0]).toBe(`add weather ${entry}`);
+  expect(calls[0]).toContain("${secret:KEY}");
+});
+
+test("a program that is not found is told before it is added, and may be added on purpose", async () => {
+  const proposal = { entry: '{"command":"hello"}', summary: "hello", notes: [], problem: null };
+  const propose = (given: string) => ({
+    proposals: [{ ...proposal, id: "hello", entry: JSON.stringify({ command: given.split(" ")[0] }) }],
+    problem: null,
+  });
+  const missingProgram = (entry: string) => (entry.includes("hello") ? "hello" : null);
+  await open(world(ordinary, { propose, missingProgram }), "#/add");
+  await write(query("#paste"), "hello I want to connect my calendar");
+  await settle(500);
+  expect(text()).toContain("No program named “hello” was found on this computer.");
+  expect(document.querySelectorAll("main .primary")).toHaveLength(0);
+  button("Add all the same").click();
+  await settle();
+  expect(calls[0]).toContain("add hello");
+  await write(query("#paste"), "npx weather");
+  await settle(500);
+  expect(text()).not.toContain("was found on this computer");
+  expect(button("Add").className).toContain("primary");
 });
 
 test("a later answer to an earlier paste is dropped", async () => {

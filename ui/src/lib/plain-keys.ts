@@ -1,4 +1,4 @@
-/** Keys that stand in plain text in an entry, and the entry with references to the keychain in their place. Pure. */
+/** Keys that stand in plain text in an entry, or whose place something else holds, and the entry with references to the keychain in their place. Pure. */
 import { entryProblem } from "./entry";
 import { indentJson, readJson, strictJson, withMember } from "./json-text";
 
@@ -10,6 +10,15 @@ export type Kept = { entry: string; keys: PlainKey[] };
 
 /** Looks where the bridge takes `${secret:NAME}`: headers, environment, arguments, and the query of an address. */
 export function withoutPlainKeys(text: string): Kept {
+  return without(text, isPlainKey);
+}
+
+/** Likewise of what only holds a key's place, such as `YOUR_API_KEY` or `<token>`; `value` is what stood there. */
+export function withoutStandIns(text: string): Kept {
+  return without(text, isStandIn);
+}
+
+function without(text: string, isOne: IsOne): Kept {
   if (entryProblem(text)) return { entry: text, keys: [] };
   const entry = readJson(text, true) as Record<string, unknown>;
   const taken = new Set([...text.matchAll(/\$\{secret:([^}]+)\}/g)].map((match) => match[1] ?? ""));
@@ -28,7 +37,7 @@ export function withoutPlainKeys(text: string): Kept {
       ? Object.fromEntries(
           Object.entries(value).map(([name, one]) => [
             name,
-            typeof one === "string" ? keepValue(name, one, keep) : one,
+            typeof one === "string" ? keepValue(name, one, keep, isOne) : one,
           ]),
         )
       : value;
@@ -36,8 +45,8 @@ export function withoutPlainKeys(text: string): Kept {
   const found: [string, unknown][] = [
     ["headers", named(entry["headers"])],
     ["env", named(entry["env"])],
-    ["args", Array.isArray(entry["args"]) ? keepArgs(entry["args"], keep) : entry["args"]],
-    ["url", typeof entry["url"] === "string" ? keepQuery(entry["url"], keep) : entry["url"]],
+    ["args", Array.isArray(entry["args"]) ? keepArgs(entry["args"], keep, isOne) : entry["args"]],
+    ["url", typeof entry["url"] === "string" ? keepQuery(entry["url"], keep, isOne) : entry["url"]],
   ];
   if (keys.length === 0) return { entry: text, keys };
   const changed = found.filter(([member, value]) => JSON.stringify(value) !== JSON.stringify(entry[member]));
@@ -50,35 +59,39 @@ export function withoutPlainKeys(text: string): Kept {
 
 type Keep = (label: string, value: string) => string;
 
+/** Whether this value is what is looked for. `isNamed` where what stands around it says that a key belongs there. */
+type IsOne = (value: string, isNamed: boolean) => boolean;
+
+const isPlainKey: IsOne = (value, isNamed) => isLiteral(value) && (isNamed || isKnownKey(value));
+const isStandIn: IsOne = (value, isNamed) => isBlank(value) && (isNamed || isKeyName(value));
+
 /** A header or a variable: a scheme before the key stays. */
-function keepValue(name: string, value: string, keep: Keep): string {
+function keepValue(name: string, value: string, keep: Keep, isOne: IsOne): string {
   const [, scheme = "", key = ""] = /^((?:Bearer|Basic|Token|ApiKey)\s+)?(.*)$/is.exec(value.trim()) ?? [];
-  if (!isLiteral(key)) return value;
-  if (scheme === "" && !isKeyName(name) && !isKnownKey(key)) return value;
+  if (!isOne(key, scheme !== "" || isKeyName(name))) return value;
   return scheme + keep(/authorization$/i.test(name) ? "TOKEN" : name, key);
 }
 
-function keepArgs(args: unknown[], keep: Keep): unknown[] {
+function keepArgs(args: unknown[], keep: Keep, isOne: IsOne): unknown[] {
   return args.map((arg, index) => {
     if (typeof arg !== "string") return arg;
-    if (/^https?:\/\//i.test(arg)) return keepQuery(arg, keep);
+    if (/^https?:\/\//i.test(arg)) return keepQuery(arg, keep, isOne);
     const before = args[index - 1];
     const isOption = typeof before === "string" && /^--?[A-Za-z][\w-]*$/.test(before);
-    if (isOption && !arg.startsWith("-") && isKeyName(before) && isLiteral(arg)) return keep(before, arg);
+    if (isOption && !arg.startsWith("-") && isKeyName(before) && isOne(arg, true)) return keep(before, arg);
     // --token=…, API_KEY=… after -e, "Authorization: Bearer …" after --header.
     const [, label = "", name = "", value = ""] = /^(-{0,2}([A-Za-z][\w.-]*)\s*[=:]\s*)(.+)$/s.exec(arg) ?? [];
-    if (name !== "") return label + keepValue(name, value, keep);
-    return isKnownKey(arg) ? keep("API_KEY", arg) : arg;
+    if (name !== "") return label + keepValue(name, value, keep, isOne);
+    return isOne(arg, false) ? keep("API_KEY", arg) : arg;
   });
 }
 
-function keepQuery(url: string, keep: Keep): string {
+function keepQuery(url: string, keep: Keep, isOne: IsOne): string {
   const [before = "", rest = ""] = cut(url, "?");
   const [query = "", after = ""] = cut(rest, "#");
-  const kept = query.replace(/([^&=]+)=([^&]*)/g, (pair: string, name: string, value: string) => {
-    const isKey = isLiteral(value) && (isKeyName(name) || isKnownKey(value));
-    return isKey ? `${name}=${keep(name, decoded(value))}` : pair;
-  });
+  const kept = query.replace(/([^&=]+)=([^&]*)/g, (pair: string, name: string, value: string) =>
+    isOne(decoded(value), isKeyName(name)) ? `${name}=${keep(name, decoded(value))}` : pair,
+  );
   return before + kept + after;
 }
 
@@ -110,11 +123,18 @@ function isKnownKey(value: string): boolean {
   );
 }
 
+/** Something that is to be filled in yet. */
+function isBlank(value: string): boolean {
+  return /^(?:<.*>|\[.*\]|\{.*\}|(?:[a-z0-9]+[-_])*[x*.…]{3,}|[x*.…]+|(?:your|my|enter|insert|paste|replace|change)[-_ ].*|your\w+|change-?me|.+[-_ ]here)$/is.test(
+    value,
+  );
+}
+
 /** A value itself: no reference, no path, no number or switch, and nothing that is to be filled in yet. */
 function isLiteral(value: string): boolean {
   if (value === "" || value.includes("${") || /^[./~\\]/.test(value)) return false;
   if (/^(?:true|false|null|none|\d{1,4})$/i.test(value)) return false;
-  return !/^(?:<.*>|\[.*\]|\{.*\}|[x*.…]+|(?:your|my|enter|insert|paste|replace|change)[-_ ].*)$/is.test(value);
+  return !isBlank(value);
 }
 
 function freeName(label: string, taken: ReadonlySet<string>): string {
