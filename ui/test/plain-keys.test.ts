@@ -104,6 +104,29 @@ test("where something holds the place of a key, the key is asked for before addi
   expect(calls.slice(1)).toEqual(["set_secret weather API_KEY s3cret-key"]);
 });
 
+test("by hand there is always an Add, and what is marked as a key goes into the keychain, not into the file", async () => {
+  await open(world(ordinary), "#/add/hand");
+  expect(button("Add").disabled).toBe(true);
+  expect(text()).not.toContain("${");
+  query<HTMLInputElement>("input[value=server]").click();
+  await settle();
+  await write(query("#url"), "https://a.example/mcp");
+  button("Add header").click();
+  await settle();
+  await write(query("[aria-label='Name 1']"), "X-Team");
+  await write(query("[aria-label='Value 1']"), "s3cret-team");
+  query<HTMLInputElement>("main input[type=checkbox]").click();
+  await settle();
+  expect(query<HTMLInputElement>("[aria-label='Value 1']").type).toBe("password");
+  expect(query<HTMLInputElement>("[aria-label='Value 1']").value).toBe("s3cret-team");
+  expect(text()).not.toContain("s3cret-team");
+  query("form").dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
+  await settle();
+  expect(calls[0]).toContain(ref("X_TEAM"));
+  expect(calls[0]).not.toContain("s3cret");
+  expect(calls[1]).toBe("set_secret a X_TEAM s3cret-team");
+});
+
 test("each key gets a name of its own, the same key one, and everything else stays as it was written", () => {
   const written =
     '{ // ours\n "big": 12345678901234567890123, "headers": {"Authorization": "one"}, "env": {"TOKEN": "two", "B_TOKEN": "one", "X": "${secret:B_TOKEN}"}, }';

@@ -140,6 +140,8 @@ export const hand_add_env = (): string => "Add variable";
 export const hand_folder = (): string => "Folder";
 export const hand_folder_hint = (): string => "optional; without one it gets a private folder";
 export const hand_url = (): string => "Address";
+export const hand_no_command = (): string => "Name a command first.";
+export const hand_no_address = (): string => "Give an address first.";
 export const hand_headers = (): string => "Headers";
 export const hand_headers_hint = (): string => "sent with every request";
 export const hand_add_header = (): string => "Add header";
@@ -147,6 +149,7 @@ export const pair_name = (p: { number: string | number }): string => `Name ${p.n
 export const pair_name_hint = (): string => "Name";
 export const pair_value = (p: { number: string | number }): string => `Value ${p.number}`;
 export const pair_value_hint = (): string => "Value";
+export const pair_is_key = (): string => "This is a key: keep it in the keychain";
 export const tab_overview = (): string => "Overview";
 export const tab_tools = (): string => "Tools";
 export const tab_log = (): string => "Log";

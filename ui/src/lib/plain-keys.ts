@@ -1,5 +1,5 @@
 /** Keys that stand in plain text in an entry, or whose place something else holds, and the entry with references to the keychain in their place. Pure. */
-import { entryProblem } from "./entry";
+import { entryProblem, type Pair } from "./entry";
 import { indentJson, readJson, strictJson, withMember } from "./json-text";
 
 /** What belongs into the keychain under this name. */
@@ -55,6 +55,23 @@ function without(text: string, isOne: IsOne): Kept {
     strictJson(text),
   );
   return { entry: indentJson(strict), keys };
+}
+
+/** A pair of a form, which the person may have marked as a key. */
+export type MarkedPair = Pair & { isKey: boolean };
+
+/** The pairs as they are written, and the keys among them that the person marked; an empty one is asked for later. */
+export function withoutMarked(pairs: readonly MarkedPair[]): { pairs: Pair[]; keys: PlainKey[] } {
+  const taken = new Set<string>();
+  const keys: PlainKey[] = [];
+  const written = pairs.map(({ name, value, isKey }) => {
+    if (!isKey || name.trim() === "") return { name, value };
+    const key = freeName(name, taken);
+    taken.add(key);
+    keys.push({ name: key, value });
+    return { name, value: `\${secret:${key}}` };
+  });
+  return { pairs: written, keys };
 }
 
 type Keep = (label: string, value: string) => string;
