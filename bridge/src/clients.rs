@@ -31,10 +31,10 @@ use crate::{
     http,
     ledger::{Change, Ledger, LedgerFault, Row, RowKind, Standing},
     snapshot::{ApiMode, AskerView, ClientView},
+    trust::{API_MODE, API_MODE_ASSUMED},
 };
 
-/// The keys of [`RowKind::Setting`] that are kept here.
-pub const API_MODE: &str = "api_mode";
+/// The key of a [`RowKind::Setting`] that is kept here.
 pub const ALLOWED_ORIGINS: &str = "allowed_origins";
 
 /// The last use of a token is written down if the one that is written is older than this, in milliseconds.
@@ -56,6 +56,8 @@ struct Held {
     clients: BTreeMap<String, Arc<Client>>,
     askers: Vec<ProgramKey>,
     api_mode: Option<ApiMode>,
+    /// It was not chosen, but assumed after a loss.
+    is_mode_assumed: bool,
     origins: Arc<[String]>,
 }
 
@@ -100,6 +102,7 @@ impl Callers {
             clients: clients.collect(),
             askers: askers.collect(),
             api_mode: self.setting(API_MODE),
+            is_mode_assumed: self.setting(API_MODE_ASSUMED).unwrap_or_default(),
             origins: self.setting::<Vec<String>>(ALLOWED_ORIGINS).unwrap_or_default().into(),
         };
         self.held.store(Arc::new(held));
@@ -110,8 +113,18 @@ impl Callers {
     pub fn api_mode(&self) -> ApiMode {
         match self.require_token {
             true => ApiMode::Token,
-            false => self.held.load().api_mode.unwrap_or_default(),
+            false => self.held.load().api_mode.unwrap_or(match self.ledger.assumed().token {
+                true => ApiMode::Token,
+                false => ApiMode::Open,
+            }),
         }
+    }
+
+    /// Whether tokens are needed because what the person chose is lost or cannot be read at present.
+    pub fn is_api_mode_assumed(&self) -> bool {
+        let held = self.held.load();
+        let is_unsaid = held.api_mode.is_none() && self.ledger.assumed().token;
+        !self.require_token && (held.is_mode_assumed || is_unsaid)
     }
 
     /// Pages that may use the API.
@@ -191,6 +204,8 @@ impl Callers {
     /// # Errors
     /// [`LedgerFault`]
     pub async fn set(&self, settings: Vec<(&'static str, Value)>) -> Result<(), LedgerFault> {
+        let is_chosen = settings.iter().any(|(key, _)| *key == API_MODE);
+        let chosen = is_chosen.then(|| Change::Delete(RowKind::Setting, API_MODE_ASSUMED.to_owned()));
         let rows = settings.into_iter().map(|(key, value)| {
             Change::Put(Row {
                 kind: RowKind::Setting,
@@ -198,7 +213,7 @@ impl Callers {
                 body: value.to_string(),
             })
         });
-        self.write(rows.collect()).await
+        self.write(rows.chain(chosen).collect()).await
     }
 
     /// The pairing that is open or under way.

@@ -24,7 +24,7 @@ use self::{
     key::{KeyRecord, Place},
 };
 pub use crate::trust::rows::{Change, Distrust, Row, RowKind, TRAY_MARK};
-use crate::trust::{FILES_CHOICE, WALK_IN};
+use crate::trust::{API_MODE, API_MODE_ASSUMED, FILES_CHOICE, PAUSED, WALK_IN};
 use crate::{
     error::{ApiError, Code},
     secrets::{Account, Keychain, KeychainFault},
@@ -119,6 +119,18 @@ struct Held {
     fault: Option<KeychainFault>,
     /// What was found at the start, also after a new set was begun.
     distrust: Option<Distrust>,
+    /// What the stored rows say, true or not.
+    unverified: Assumed,
+}
+
+/// What counts where the rows do not say it for want of their key, or because they are lost: never more than they may have
+/// said, so that whoever changes them takes no more than the person's time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Assumed {
+    /// Programs need a token.
+    pub token: bool,
+    /// Everything is paused.
+    pub paused: bool,
 }
 
 #[derive(Default)]
@@ -217,6 +229,19 @@ impl Ledger {
         self.writes.load(Ordering::Acquire)
     }
 
+    /// What counts where a row does not say it: nothing more, where rows are verified or there never were any.
+    pub fn assumed(&self) -> Assumed {
+        let held = self.held();
+        let is_lost = held.distrust.is_some();
+        match *self.standing.borrow() {
+            Standing::Fresh | Standing::Verified => Assumed::default(),
+            Standing::Broken(_) | Standing::Unknown(_) | Standing::ForThisRun => Assumed {
+                token: is_lost || held.unverified.token,
+                paused: held.unverified.paused,
+            },
+        }
+    }
+
     /// The person chose to decide for this run only, where the key cannot be had.
     pub fn keep_until_quit(&self) {
         let at_stake = self.host == Host::Tray && self.held().place == Place::Keychain;
@@ -302,7 +327,8 @@ impl Ledger {
                     return self.remember(changes);
                 }
                 let marked = self.tray.borrow().unwrap_or(false).then(tray_mark);
-                let marked = marked.into_iter().chain(begun.then(strict).into_iter().flatten());
+                let assumed = begun.then(|| strict(self.assumed()));
+                let marked = marked.into_iter().chain(assumed.into_iter().flatten());
                 self.store_rows(writer, marked.chain(changes).collect()).await?;
                 self.stand(Standing::Verified);
                 Ok(())
@@ -426,10 +452,17 @@ fn tray_mark() -> Change {
     setting(TRAY_MARK, "true")
 }
 
-/// What a set begins with whose rows were lost: what the person had said of this is not known, so it is asked about, and
-/// nothing is allowed anew by itself.
-fn strict() -> [Change; 2] {
-    [setting(WALK_IN, "\"ask\""), setting(FILES_CHOICE, "true")]
+/// What a set begins with whose rows were lost: what the person had said of this is not known, so it is asked about, programs
+/// need a token, and nothing is allowed anew by itself.
+fn strict(assumed: Assumed) -> Vec<Change> {
+    let mut changes = vec![
+        setting(WALK_IN, "\"ask\""),
+        setting(FILES_CHOICE, "true"),
+        setting(API_MODE, "\"token\""),
+        setting(API_MODE_ASSUMED, "true"),
+    ];
+    changes.extend(assumed.paused.then(|| setting(PAUSED, "true")));
+    changes
 }
 
 fn setting(key: &str, body: &str) -> Change {

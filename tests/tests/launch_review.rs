@@ -221,7 +221,10 @@ fn rows_that_are_deleted_rolled_back_or_without_their_key_allow_nothing() {
     let asks = |home: Home, what: &str| {
         let bridge = Daemon::start_in(home, with_review());
         for server in ["a", "b"] {
-            assert_waits(&bridge, server);
+            bridge.wait_for_status(server, "needs_review");
+            let call = json!({"name": format!("mcp__{server}__echo"), "input": {}});
+            bridge.owner_post("/mcp/call", &call).refused(409, "needs_review");
+            bridge.post("/mcp/call", &call).refused(401, "unauthorized");
         }
         assert_eq!((a.seen().starts().len(), b.seen().starts().len()), starts, "{what}");
         bridge.terminate()

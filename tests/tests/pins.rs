@@ -449,9 +449,13 @@ fn where_decisions_are_lost_every_tool_is_asked_again() {
     eventually("the tools are known", SOON, || {
         upstream.state("read").filter(|state| state == "pending")
     });
-    assert_eq!(upstream.bridge.tool_names(), [""; 0]);
-    assert_eq!(upstream.calls("read"), "needs_review");
+    assert_eq!(upstream.bridge.owner_get("/mcp/tools").ok()["tools"], json!([]));
+    assert_eq!(upstream.calls("read"), "unauthorized");
     upstream.approve("announce");
+    upstream
+        .bridge
+        .owner_post("/mcp/trust", &json!({"api_mode": "open"}))
+        .ok();
     assert_eq!(upstream.calls("read"), "needs_review", "one yes is none to the rest");
     let upstream = upstream.restart();
     assert_eq!(upstream.calls("read"), "needs_review", "nor after another start");

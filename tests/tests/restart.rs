@@ -131,7 +131,9 @@ fn a_torn_database_loses_lists_and_decisions_and_nothing_else() {
         let waiting = bridge.owner_get("/mcp/approvals").ok();
         Some(waiting["approvals"][0]["id"].as_str()?.to_owned())
     });
-    assert!(command_in(&bridge.home, &["approve", &id]).status.success());
+    for said in [&["approve", &id][..], &["trust", "--api", "open"]] {
+        assert!(command_in(&bridge.home, said).status.success(), "{said:?}");
+    }
     bridge.wait_for_tool("mcp__fake__echo");
     let bridge = bridge.restart();
     assert!(

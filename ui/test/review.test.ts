@@ -279,6 +279,17 @@ test("what the file wants allowed is a proposal, and declining it comes first", 
   expect(spoken()).toContain("Nothing waits for your review.");
 });
 
+test("where the decisions are lost, programs need a token until one button lets them in again", async () => {
+  const made = toReview({});
+  made.snapshot.trust = { ...made.snapshot.trust, api_mode: "token", api_mode_assumed: true };
+  await open(made, "#/review");
+  expect(spoken()).toContain("only assistants that are paired may connect until you say otherwise");
+  button("Let all my programs in again").click();
+  await settle();
+  expect(calls).toEqual(["set_api_mode open"]);
+  expect(spoken()).not.toContain("until you say otherwise");
+});
+
 const said = [
   { rule: "r1", sentence: "Any program on this computer may use read_file of Notes, whatever the arguments." },
 ];

@@ -441,7 +441,7 @@ export const rpc: Rpc = {
   async setApiMode(mode) {
     record("set_api_mode", mode);
     await refuse();
-    changeTrust((trust) => ({ ...trust, api_mode: mode }));
+    changeTrust((trust) => ({ ...trust, api_mode: mode, api_mode_assumed: false }));
   },
   async setWalkIn(policy) {
     record("set_walk_in", policy);

@@ -99,6 +99,7 @@ export function world(connectors: ConnectorView[], over: Partial<World> = {}): W
       trust: {
         standing: { state: "verified" },
         api_mode: "open",
+        api_mode_assumed: false,
         walk_in: "ask",
         review: true,
         paused: false,

@@ -15,7 +15,7 @@ use crate::{
         token::{PREFIX, TokenHash},
     },
     clients::{
-        ALLOWED_ORIGINS, API_MODE,
+        ALLOWED_ORIGINS,
         pairing::{Closed, NotThat, OPEN_FOR, Polled},
         row::{ClientRow, hex},
     },
@@ -323,7 +323,7 @@ impl BridgeHandle {
             allowed_origins,
         } = change;
         let mut settings: Vec<(&'static str, Value)> = Vec::new();
-        settings.extend(api_mode.map(|mode| (API_MODE, json!(mode))));
+        settings.extend(api_mode.map(|mode| (trust::API_MODE, json!(mode))));
         settings.extend(walk_in.map(|policy| (trust::WALK_IN, json!(policy))));
         if let Some(origins) = allowed_origins {
             origins.iter().try_for_each(|origin| is_page(origin))?;

@@ -8,11 +8,11 @@ use super::{
     owner::{Command, Owner},
 };
 use crate::{
-    connector::PAUSED,
     error::{ApiError, Code},
     ids::ConnectorId,
     ledger::{Change, Row, RowKind},
     snapshot::WhoView,
+    trust::PAUSED,
 };
 
 /// What is to be paused, or to go on.

@@ -37,7 +37,7 @@ pub use discovery::{Argument, Items, Offers, Prompt, RawList, Rejected, Resource
 pub use door::{Beginning, Door, Earlier, Handle};
 pub use episode::Policy;
 pub use health::DEFAULT_PING_EVERY;
-pub use pauses::{PAUSED, Pauses};
+pub use pauses::Pauses;
 pub use session::{CallFault, Session, Step, Tell, Whose};
 pub use shared::{Known, KnownTools, Shared, View};
 pub use state::Machine;

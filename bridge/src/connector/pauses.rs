@@ -12,10 +12,8 @@ use crate::{
     ids::ConnectorId,
     ledger::{Ledger, RowKind},
     snapshot::{PausedView, WhoView},
+    trust::PAUSED,
 };
-
-/// The key of the [`RowKind::Setting`] that says: everything is paused.
-pub const PAUSED: &str = "paused";
 
 /// What is paused.
 #[derive(Default)]
@@ -32,7 +30,8 @@ impl Pauses {
     /// Takes what the rows say of everything.
     pub fn reload(&self, ledger: &Ledger) {
         let row = ledger.row(RowKind::Setting, PAUSED);
-        self.lock().all = row.is_some_and(|row| row.body == "true");
+        // A pause that nobody can check is one: it allows nothing.
+        self.lock().all = row.map_or_else(|| ledger.assumed().paused, |row| row.body == "true");
     }
 
     pub fn set_all(&self, on: bool) {

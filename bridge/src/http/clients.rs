@@ -194,6 +194,8 @@ pub(super) async fn set_pairing<A: Api>(
 struct Trust {
     ok: bool,
     api_mode: ApiMode,
+    /// It was not chosen: what was chosen is lost, or cannot be read at present.
+    api_mode_assumed: bool,
     walk_in: WalkInPolicy,
     review: bool,
     paused: bool,
@@ -219,6 +221,7 @@ fn told<A: Api>(routes: &Routes<A>) -> Response {
     respond::json(&Trust {
         ok: true,
         api_mode: snapshot.trust.api_mode,
+        api_mode_assumed: snapshot.trust.api_mode_assumed,
         walk_in: snapshot.trust.walk_in,
         review: snapshot.trust.review,
         paused: snapshot.trust.paused,

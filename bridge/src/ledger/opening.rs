@@ -9,14 +9,17 @@ use std::{
 use tokio::sync::OwnedMutexGuard;
 
 use super::{
-    Host, Ledger, Standing, Writer,
+    Assumed, Host, Ledger, Standing, Writer,
     key::{Choice, Circumstances, Found, KeyRecord, Place, choose},
     tray_mark,
 };
 use crate::{
     secrets::{Account, Keychain, KeychainFault},
     snapshot::KeychainState,
-    trust::rows::{Distrust, RowSet, Stored},
+    trust::{
+        API_MODE, PAUSED,
+        rows::{Distrust, RowKind, RowSet, Stored},
+    },
 };
 
 /// The keychain is asked again after this, should it have come back without a word.
@@ -34,6 +37,7 @@ pub(super) fn begin(ledger: &Arc<Ledger>) {
     let Ok(mut writer) = ledger.writer.clone().try_lock_owned() else {
         return;
     };
+    ledger.held_mut().unverified = said(ledger);
     match ledger.host {
         Host::Tray => {
             ledger.tray.send_replace(Some(true));
@@ -41,6 +45,19 @@ pub(super) fn begin(ledger: &Arc<Ledger>) {
         Host::Headless => begin_with_file(ledger, &mut writer),
     }
     tokio::spawn(open(Arc::downgrade(ledger), writer));
+}
+
+/// What the stored rows say, true or not. Blocks on the disk for a moment.
+fn said(ledger: &Ledger) -> Assumed {
+    let of = |key| {
+        let read = ledger.store.trust_row(RowKind::Setting.word(), key);
+        read.inspect_err(|error| tracing::error!(%error, "the trust rows cannot be read"))
+    };
+    Assumed {
+        // What cannot be read may have said so.
+        token: of(API_MODE).map_or(true, |body| body.is_some_and(|body| body != "\"open\"")),
+        paused: of(PAUSED).is_ok_and(|body| body.as_deref() == Some("true")),
+    }
 }
 
 /// The usual way of a bridge without a window: its own file, of which the keychain can only say that it does not count.
@@ -64,6 +81,10 @@ async fn open(ledger: Weak<Ledger>, mut writer: OwnedMutexGuard<Writer>) {
         views.mark_unchanged();
         let answer = ask(&there.keychain).await;
         let tray = tell_of_tray(&there, &answer).await;
+        if answer.is_locked_there && !has_rows(&there, |_| true).await {
+            // There is a key of rows that are gone.
+            there.held_mut().unverified.token = true;
+        }
         // Nothing else hangs on them, and reading them all takes its time.
         let is_missing = matches!(answer.found, Err(KeychainFault::Absent));
         let rows = is_missing && has_rows(&there, |_| true).await;

@@ -7,6 +7,7 @@ use super::*;
 use crate::secrets::Desk;
 
 mod headless;
+mod loss;
 
 const TRUST: &str = ":trust";
 
@@ -147,22 +148,6 @@ fn review(key: &str) -> Change {
 
 fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
-}
-
-#[tokio::test]
-async fn a_set_that_begins_after_a_loss_asks_about_walk_ins_unless_the_person_says_otherwise() {
-    for (decision, policy) in [
-        (rule("b", "1"), "\"ask\""),
-        (put(RowKind::Setting, WALK_IN, "\"allow\""), "\"allow\""),
-    ] {
-        let case = Case::decided().await;
-        case.delete_database();
-        let bridge = case.tray().await;
-        assert_eq!(bridge.standing(), Standing::Broken(Distrust::Deleted));
-        bridge.ledger.write(vec![decision]).await.unwrap();
-        let row = bridge.ledger.row(RowKind::Setting, WALK_IN).unwrap();
-        assert_eq!(row.body, policy);
-    }
 }
 
 #[tokio::test]

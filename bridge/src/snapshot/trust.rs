@@ -43,6 +43,8 @@ pub struct ProgramView {
 pub struct TrustView {
     pub standing: TrustStanding,
     pub api_mode: ApiMode,
+    /// The mode was not chosen: what was chosen is lost, or cannot be read at present.
+    pub api_mode_assumed: bool,
     pub walk_in: WalkInPolicy,
     /// Whether what runs needs a look first.
     pub review: bool,

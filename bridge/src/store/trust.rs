@@ -36,6 +36,17 @@ impl Store {
         })
     }
 
+    /// What one row says; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub(crate) fn trust_row(&self, kind: &str, key: &str) -> Result<Option<String>, StoreError> {
+        self.with(|db| {
+            let mut query = db.prepare_cached("SELECT body FROM trust WHERE kind = ?1 AND key = ?2")?;
+            query.query_row(params![kind, key], |row| row.get(0)).optional()
+        })
+    }
+
     /// Stores a change of the set that `before` speaks for, and the head of what it makes, all or nothing. Where another set
     /// lies there, as after a database that was damaged and made anew, `whole` is written in its place first.
     ///

@@ -41,6 +41,12 @@ pub enum RowKind {
 pub const TRAY_MARK: &str = "tray";
 /// The setting of what happens to walk-ins' calls; its body is the policy's word, in quotes.
 pub const WALK_IN: &str = "walk_in";
+/// The setting of who needs a token; its body is the mode's word, in quotes.
+pub const API_MODE: &str = "api_mode";
+/// The setting that says that nobody chose the mode: what was chosen is lost.
+pub const API_MODE_ASSUMED: &str = "api_mode_assumed";
+/// The setting that says that everything is paused.
+pub const PAUSED: &str = "paused";
 /// The setting that says that the built-in connector's first rule was made.
 pub const FILES_CHOICE: &str = "files_choice";
 

@@ -186,6 +186,9 @@ fn pages(now: &Value, allowed: &[String], forbidden: &[String]) -> Result<Vec<St
 
 fn told(body: &Value) -> String {
     let api = match body["api_mode"].as_str() {
+        Some("token") if body["api_mode_assumed"] == true => {
+            "Programs need a token, because what you had decided is lost or cannot be read: trust --api open lets them in."
+        }
         Some("token") => "Programs need a token.",
         Some(_) | None => "Programs of this user need no token.",
     };
@@ -232,6 +235,8 @@ mod tests {
         );
         assert_eq!(text.lines().count(), 4);
         assert!(text.contains("may use the API: https://a.example."), "{text}");
+        let assumed = told(&json!({"api_mode": "token", "api_mode_assumed": true}));
+        assert!(assumed.contains("trust --api open"), "{assumed}");
         let default = told(&json!({"api_mode": "open", "walk_in": "ask", "paused": false}));
         assert!(
             default.contains("need no token") && default.contains("wait for you") && default.contains("No web page"),

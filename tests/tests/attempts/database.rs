@@ -101,6 +101,7 @@ fn asks_for_everything(world: &World, before: &Effects, what: &str) {
         world.bridge.wait_for_status(id, "needs_review");
     }
     world.walk_ins_cannot_answer(what);
+    world.bridge.get("/mcp/tools").refused(401, "unauthorized");
     for path in ["a.txt", "b.txt"] {
         world.is_not_called(READ, &json!({"path": path}));
     }

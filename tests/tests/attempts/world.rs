@@ -244,7 +244,8 @@ impl World {
                 for said in ["approve", "always", "until_quit"] {
                     let body = json!({"answer": said}).to_string();
                     let answer = Connection::open(&door).send("POST", &path, &[], body.as_bytes());
-                    assert_eq!(answer.status, 403, "{what}: {}", answer.text());
+                    // Where the decisions are lost, none is let in without a token.
+                    assert!(matches!(answer.status, 401 | 403), "{what}: {}", answer.text());
                 }
             }
         }

@@ -412,7 +412,11 @@ export type ProgramView = { name: string, path: string | null,
  */
 script: string | null, pid: number, };
 
-export type TrustView = { standing: TrustStanding, api_mode: ApiMode, walk_in: WalkInPolicy, 
+export type TrustView = { standing: TrustStanding, api_mode: ApiMode, 
+/**
+ * The mode was not chosen: what was chosen is lost, or cannot be read at present.
+ */
+api_mode_assumed: boolean, walk_in: WalkInPolicy, 
 /**
  * Whether what runs needs a look first.
  */

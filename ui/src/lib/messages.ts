@@ -804,6 +804,8 @@ export const api_mode_open = (): string => "Every program that you run";
 export const api_mode_open_text = (): string => "Web pages and other people’s accounts on this computer may not.";
 export const api_mode_token = (): string => "Only assistants that are paired";
 export const api_mode_token_text = (): string => "All others get no answer. Safer, but each assistant has to be paired first.";
+export const api_mode_assumed = (): string => "What you had decided is lost, so only assistants that are paired may connect until you say otherwise.";
+export const api_mode_let_in = (): string => "Let all my programs in again";
 export const api_mode_nobody = (): string => "No assistant is paired yet, so none can connect at present.";
 export const walk_in_title = (): string => "When a program that is not paired wants to use a tool";
 export const walk_in_ask = (): string => "Ask me";

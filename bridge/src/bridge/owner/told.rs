@@ -95,6 +95,7 @@ impl Owner {
                 review: self.world.admission.review_on(),
                 paused: self.world.pauses.all(),
                 api_mode: self.inner.callers.api_mode(),
+                api_mode_assumed: self.inner.callers.is_api_mode_assumed(),
                 pairing: self.inner.callers.pairing().view(Instant::now()),
                 muted,
             },
