@@ -482,3 +482,49 @@ fn a_thousand_tools_and_one_are_all_looked_at() {
     let upstream = upstream.restart();
     assert_eq!(upstream.bridge.tool_names().len(), 1_001);
 }
+
+#[test]
+fn where_the_file_decides_true_covers_the_tools_of_then_and_none_that_joins_later() {
+    let mut upstream = Upstream::start(&[read()]);
+    let entry = fake(&upstream.bridge.home, &upstream.told).entry();
+    let says = |upstream: &Upstream, value: Value| {
+        let mut entry = entry.clone();
+        entry["autoApprove"] = value;
+        upstream.bridge.home.write_config(&config_text([("s", entry)]));
+    };
+    let covered = |upstream: &Upstream, tool: &str| {
+        let body = upstream.bridge.get("/mcp/auto-approved").ok();
+        body["tools"].to_string().contains(&format!("mcp__s__{tool}\""))
+    };
+    let becomes_covered = |upstream: &Upstream, tool: &str| {
+        eventually(&format!("{tool} is covered"), SOON, || {
+            covered(upstream, tool).then_some(())
+        });
+    };
+    let new = || json!({"name": "new"});
+    says(&upstream, json!(true));
+    becomes_covered(&upstream, "read");
+    upstream.changes_to(&[read(), new()]);
+    assert_eq!(upstream.calls("new"), "ok");
+    for _ in 0..2 {
+        assert!(covered(&upstream, "read") && !covered(&upstream, "new"));
+        upstream = upstream.restart();
+        upstream.bridge.wait_for_tool("mcp__s__new");
+    }
+    // The file names it.
+    says(&upstream, json!(["*", "new"]));
+    becomes_covered(&upstream, "new");
+    says(&upstream, json!([]));
+    eventually("nothing is covered", SOON, || {
+        (!covered(&upstream, "read")).then_some(())
+    });
+    // Said anew it is about the tools of now.
+    says(&upstream, json!(true));
+    becomes_covered(&upstream, "new");
+    upstream.changes_to(&[read(), new(), json!({"name": "newer"})]);
+    assert_eq!(upstream.calls("newer"), "ok");
+    assert!(!covered(&upstream, "newer"));
+    let on = json!({"id": "s", "auto_approve": true});
+    upstream.bridge.owner_post("/mcp/servers/auto-approve", &on).ok();
+    becomes_covered(&upstream, "newer");
+}

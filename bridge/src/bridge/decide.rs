@@ -79,6 +79,8 @@ pub(super) struct ViewDesk {
     run: Vec<Arc<Rule>>,
     /// What the file says where it is the authority; what a rule was bound to stays.
     of_file: Vec<Rule>,
+    /// What of that is not in the rows yet.
+    unwritten: Vec<Change>,
     /// Grows with every change of `run`.
     runs: u64,
     rules: Arc<Rules>,
@@ -92,6 +94,7 @@ impl ViewDesk {
             key: None,
             run: Vec::new(),
             of_file: Vec::new(),
+            unwritten: Vec::new(),
             runs: 0,
             rules: Arc::default(),
             view: Arc::new(empty_view()),
@@ -178,11 +181,14 @@ impl ViewDesk {
         let mut proposals = Vec::new();
         match word {
             FileWord::Applies => {
-                self.of_file = wishes(rows)
-                    .flat_map(|(live, tools)| self.said_by_file(live, &tools, &declined))
-                    .collect();
+                self.hear_file(ledger, standing, rows);
                 kept.retain(|rule| rule.origin != Origin::File);
-                kept.extend(self.of_file.iter().cloned());
+                let is_declined = |rule: &Rule| {
+                    let mut of_server = declined.iter().filter(|no| no.server == rule.server);
+                    of_server.any(|no| no.value.patterns() == rule.patterns)
+                };
+                let said = self.of_file.iter().filter(|rule| !rule.bound.is_empty());
+                kept.extend(said.filter(|rule| !is_declined(rule)).cloned());
             }
             FileWord::Proposes => {
                 for (live, tools) in wishes(rows) {
@@ -209,21 +215,48 @@ impl ViewDesk {
         }));
     }
 
-    fn said_by_file(&self, live: &RowLive, tools: &[Candidate<'_>], declined: &[Declined]) -> Vec<Rule> {
-        let mut new_id = || {
-            let mut bits = [0; 16];
-            // Of no use to anybody who would guess it: the file says what it says.
-            let _ = getrandom::fill(&mut bits);
-            RuleId::from_bytes(bits)
+    /// What the file says of each connector, with what it was bound to when it began to say it.
+    fn hear_file(&mut self, ledger: &Ledger, standing: LedgerStanding, rows: &[Row]) {
+        let (are_rows_known, may_write) = match standing {
+            LedgerStanding::Verified | LedgerStanding::ForThisRun => (true, true),
+            LedgerStanding::Fresh => (false, true),
+            // Only the person's decisions begin a new set.
+            LedgerStanding::Broken(_) | LedgerStanding::Unknown(_) => (false, false),
         };
-        let wish = &live.entry.auto_approve;
-        let id = &live.entry.id;
-        let mut said = rules::rules_from_file(id, wish, tools, live.launch, &self.of_file, unix_ms(), &mut new_id);
-        said.retain(|rule| {
-            let is_its = |no: &&Declined| no.server == rule.server && no.value.patterns() == rule.patterns;
-            !declined.iter().any(|no| is_its(&no))
-        });
-        said
+        let mut said = Vec::new();
+        self.unwritten.clear();
+        for live in rows.iter().filter_map(|row| row.live.as_ref()) {
+            let server = &live.entry.id;
+            let row = ledger.row(RowKind::Setting, &rules::said_key(server));
+            let before = rules::read_said(row.as_ref()).unwrap_or_else(|| match are_rows_known {
+                true => Vec::new(),
+                false => self
+                    .of_file
+                    .iter()
+                    .filter(|rule| rule.server == *server)
+                    .cloned()
+                    .collect(),
+            });
+            let now = match (&live.entry.auto_approve, live.looked.as_deref()) {
+                (AutoApprove::None, _) => Vec::new(),
+                (_, None) => before,
+                (wish, Some(looked)) => {
+                    let tools = candidates(looked);
+                    let mut new_id = random_id;
+                    rules::rules_from_file(server, wish, &tools, live.launch, &before, unix_ms(), &mut new_id)
+                }
+            };
+            if may_write {
+                self.unwritten.extend(rules::put_said(server, &now, row.as_ref()));
+            }
+            said.extend(now);
+        }
+        self.of_file = said;
+    }
+
+    /// What is to be written down, once.
+    pub fn take_unwritten(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.unwritten)
     }
 
     /// Rows that cannot be relied on may have said that walk-ins are asked about.
@@ -237,6 +270,13 @@ impl ViewDesk {
             None => self.default,
         }
     }
+}
+
+fn random_id() -> RuleId {
+    let mut bits = [0; 16];
+    // Of no use to anybody who would guess it: the file says what it says.
+    let _ = getrandom::fill(&mut bits);
+    RuleId::from_bytes(bits)
 }
 
 /// Nothing is known, and nothing allowed.

@@ -32,6 +32,7 @@ use crate::{
     error::ApiError,
     event::Event,
     ids::ConnectorId,
+    ledger::RowKind,
     secrets::{BindingChange, SecretName},
     settings::Settings,
     snapshot::{ApiView, Notice, NoticeLevel},
@@ -397,7 +398,8 @@ impl Owner {
         match edit {
             Edit::Add(id, _) | Edit::Remove(id) => {
                 self.views.drop_for_run(|rule| rule.server == *id);
-                if self.views.has_rules_of(id)
+                let said = self.world.ledger.row(RowKind::Setting, &rules::said_key(id));
+                if (self.views.has_rules_of(id) || said.is_some())
                     && let Err(error) = self.world.ledger.write(rules::drop_all(id)).await
                 {
                     tracing::warn!(connector = %id, %error, "its rules could not be removed");

@@ -21,7 +21,7 @@ use crate::{
     config::{AutoApprove, Launch},
     error::{ApiError, Code},
     ids::{ConnectorId, ExposedName},
-    ledger::Change,
+    ledger::{Change, RowKind},
     snapshot::{ActivityReview, ActivityWhat, RuleSleep, RuleView},
     traffic::Source,
     trust::{
@@ -31,7 +31,7 @@ use crate::{
         pins::{Stand, Standing},
         rules::{
             Arguments, Candidate, Choice, Condition, Declined, Effect, FileValue, Kind, Lasts, Made, Origin, Place,
-            ProgramId, Rule, RuleCaller, RuleDraft, RuleId, choice_rule, real_place,
+            ProgramId, Rule, RuleCaller, RuleDraft, RuleId, choice_rule, real_place, said_key,
         },
     },
 };
@@ -240,6 +240,10 @@ impl BridgeHandle {
         self.edit(Edit::AutoApprove(id.clone(), value)).await?;
         let rules = self.inner.published.load().rules.clone();
         let mut changes = Vec::new();
+        if self.inner.world.ledger.row(RowKind::Setting, &said_key(&id)).is_some() {
+            // The person says it now, so it is about the tools of now.
+            changes.push(Change::Delete(RowKind::Setting, said_key(&id)));
+        }
         for no in rules.declined.iter().filter(|no| no.server == id) {
             if no.value.patterns().iter().all(|pattern| said.contains(pattern)) {
                 changes.push(no.delete().map_err(|error| unwritable(&error))?);

@@ -35,7 +35,7 @@ pub use self::{
     id::{ClientId, NoId, RuleId},
     make::{Made, Place, RuleDraft, Unfit},
     place::real_place,
-    row::{drop_all, read, read_declined},
+    row::{drop_all, put_said, read, read_declined, read_said, said_key},
 };
 
 /// One rule, as it is kept and as the API shows it.

@@ -58,6 +58,15 @@ impl Owner {
         };
         let list_key = self.list_key.get_or_insert_with(|| publish::list_key(&rows));
         let view_changed = self.views.look(&self.world.ledger, &rows, list_key, word);
+        let unwritten = self.views.take_unwritten();
+        if !unwritten.is_empty() {
+            let ledger = self.world.ledger.clone();
+            self.stopping.spawn(async move {
+                if let Err(fault) = ledger.write(unwritten).await {
+                    tracing::warn!(%fault, "which tools \"autoApprove\" covers is found anew at the next start");
+                }
+            });
+        }
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for tool in &tools.tools {
             *counts.entry(tool.server.as_str()).or_default() += 1;

@@ -83,9 +83,10 @@ impl Proposal {
     }
 }
 
-/// All rules of this origin that hold where the file is the authority. What `existing` rules were bound to stays; clean
-/// tools that are new to a value join it; what the file does not say goes. The file says what is launched too, so they go
-/// on whatever that is.
+/// All rules of this origin where the file is the authority: each value with the clean tools that were there when the file
+/// began to say it, which may be none; nothing as long as no tools are known. What `existing` rules were bound to stays, and
+/// only a tool that a value names whole joins it later; what the file does not say goes. The file says what is launched too,
+/// so they go on whatever that is.
 pub fn rules_from_file(
     server: &ConnectorId,
     wish: &AutoApprove,
@@ -96,6 +97,7 @@ pub fn rules_from_file(
     new_id: &mut dyn FnMut() -> RuleId,
 ) -> Vec<Rule> {
     let rules = values(wish).into_iter().filter_map(|value| {
+        let is_name = value.is_name();
         let patterns = value.patterns();
         let kept = existing
             .iter()
@@ -113,19 +115,29 @@ pub fn rules_from_file(
             }
         };
         rule.launch = launch;
-        // A tool that became another one is no new tool: its rule sleeps.
-        for tool in matched(&value, tools) {
-            if !rule.bound.iter().any(|bound| bound.tool == tool.tool) {
-                rule.bound.push(tool);
+        if kept.is_none() || is_name {
+            // A tool that became another one is no new tool: its rule sleeps.
+            for tool in matched(&value, tools) {
+                if !rule.bound.iter().any(|bound| bound.tool == tool.tool) {
+                    rule.bound.push(tool);
+                }
             }
+            rule.bound.sort();
         }
-        rule.bound.sort();
-        (!rule.bound.is_empty()).then_some(rule)
+        (kept.is_some() || !tools.is_empty()).then_some(rule)
     });
     rules.collect()
 }
 
 impl FileValue {
+    /// Whether it means one tool, whose name it is.
+    fn is_name(&self) -> bool {
+        match self {
+            Self::All => false,
+            Self::Pattern { pattern } => !pattern.contains(['*', '?']),
+        }
+    }
+
     pub fn patterns(&self) -> Vec<String> {
         match self {
             Self::All => vec!["*".to_owned()],

@@ -61,14 +61,45 @@ impl Declined {
     }
 }
 
+/// The key of the setting in which the rules of a connector are kept that follow from the file where that is the authority.
+pub fn said_key(server: &ConnectorId) -> String {
+    format!("file_rules/{server}")
+}
+
+/// Those rules. None where there is no such row, or it makes no sense.
+pub fn read_said(row: Option<&Row>) -> Option<Vec<Rule>> {
+    serde_json::from_str(&row?.body).ok()
+}
+
+/// What has to be written so that the row keeps these rules, which hold whatever is launched.
+pub fn put_said(server: &ConnectorId, rules: &[Rule], row: Option<&Row>) -> Option<Change> {
+    let key = said_key(server);
+    if rules.is_empty() {
+        return row.map(|_| Change::Delete(RowKind::Setting, key));
+    }
+    let rules = rules.iter().map(|rule| Rule {
+        launch: None,
+        ..rule.clone()
+    });
+    let body = serde_json::to_string(&rules.collect::<Vec<_>>()).ok()?;
+    let is_kept = row.is_some_and(|row| row.body == body);
+    (!is_kept).then_some(Change::Put(Row {
+        kind: RowKind::Setting,
+        key,
+        body,
+    }))
+}
+
 /// Takes away all that is about a connector.
 pub fn drop_all(server: &ConnectorId) -> Vec<Change> {
+    let said = Change::Delete(RowKind::Setting, said_key(server));
     [RowKind::Rule, RowKind::Declined]
         .into_iter()
         .map(|kind| Change::DeleteAll {
             kind,
             key_prefix: format!("{server}/"),
         })
+        .chain([said])
         .collect()
 }
 

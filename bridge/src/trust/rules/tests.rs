@@ -3,6 +3,8 @@ use serde_json::json;
 use super::*;
 use crate::config::AutoApprove;
 
+mod of_file;
+
 fn server() -> ConnectorId {
     ConnectorId::parse("files").unwrap()
 }
@@ -408,45 +410,6 @@ fn a_declined_value_stays_declined_until_the_file_says_another() {
     assert_eq!(still_declined(&server(), &other, &declined), []);
     let elsewhere = ConnectorId::parse("other").unwrap();
     assert_eq!(still_declined(&elsewhere, &AutoApprove::None, &declined), declined);
-}
-
-#[test]
-fn where_the_file_decides_its_rules_follow_it_but_not_a_changed_tool() {
-    let mut next = 10;
-    let mut apply = |wish: &AutoApprove, known: &[Known], existing: &[Rule]| {
-        let mut new_id = || {
-            next += 1;
-            id(next)
-        };
-        rules_from_file(
-            &server(),
-            wish,
-            &candidates(known),
-            Some(launch()),
-            existing,
-            7,
-            &mut new_id,
-        )
-    };
-    let wish = AutoApprove::Patterns(vec!["read*".into()]);
-    let first = apply(&wish, &[known("read", 1), known("write", 2)], &[]);
-    assert_eq!(bound_names(&first[0]), ["read"]);
-
-    let again = apply(&wish, &[known("read", 1)], &first);
-    assert_eq!(again, first, "nothing changed, and the rule keeps its id");
-
-    let joined = apply(&wish, &[known("read", 1), known("read_all", 3)], &first);
-    assert_eq!(bound_names(&joined[0]), ["read", "read_all"]);
-    assert_eq!(joined[0].id, first[0].id);
-
-    let changed = apply(&wish, &[known("read", 9)], &first);
-    assert!(changed[0].binds(&ToolName::new("read"), fingerprint(1)));
-    assert!(!changed[0].binds(&ToolName::new("read"), fingerprint(9)));
-
-    assert_eq!(apply(&AutoApprove::None, &[known("read", 1)], &first), []);
-    let mut odd = known("read", 1);
-    odd.clean = false;
-    assert_eq!(apply(&wish, &[odd], &[]), []);
 }
 
 #[test]
