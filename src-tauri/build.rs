@@ -44,6 +44,7 @@ const COMMANDS: &[&str] = &[
     "revoke_client",
     "open_pairing",
     "close_pairing",
+    "turn_away",
     "answer_pairing",
     "askers",
     "set_asker",

@@ -89,6 +89,7 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         callers::revoke_client,
         callers::open_pairing,
         callers::close_pairing,
+        callers::turn_away,
         callers::answer_pairing,
         callers::askers,
         callers::set_asker,

@@ -365,6 +365,33 @@ fn three_wrong_codes_turn_a_program_away() {
 }
 
 #[test]
+fn a_program_that_takes_the_place_for_pairing_is_turned_away_and_the_right_one_is_paired() {
+    let bridge = with_fake();
+    bridge.owner_post("/mcp/pairing", &json!({"open": true})).ok();
+    let ask = json!({"name": "Claude Code"});
+    let greedy = || Inline::post(&bridge, "/mcp/clients/pair", &ask).answer();
+    let taken = greedy();
+    assert_eq!(taken["ok"], true, "{taken}");
+    bridge.post("/mcp/clients/pair", &ask).refused(429, "rate_limited");
+    let shown = bridge.owner_get("/mcp/pairing").ok();
+    let path = &shown["pairing"]["request"]["program"]["path"];
+    assert!(path.as_str().unwrap().contains("python"), "{shown}");
+    let turned = bridge.owner_post("/mcp/pairing", &json!({"turn_away": taken["pairing_id"]}));
+    assert_eq!(turned.ok()["pairing"]["request"], Value::Null);
+    assert_eq!(greedy()["code"], "denied", "it starts itself anew, and is the same one");
+
+    let begun = bridge.post("/mcp/clients/pair", &ask).ok();
+    let terms = json!({"scopes": ["read"]});
+    let body = json!({"answer": {"pairing_id": begun["pairing_id"], "code": begun["code"], "terms": terms}});
+    bridge.owner_post("/mcp/pairing", &body).ok();
+    assert_eq!(greedy()["code"], "scope_missing", "one is paired, and pairing is over");
+    bridge
+        .owner_post("/mcp/pairing", &json!({"turn_away": "x"}))
+        .refused(404, "not_found");
+    bridge.terminate();
+}
+
+#[test]
 fn a_token_is_good_for_its_scopes_until_it_is_changed_expires_or_is_revoked() {
     let bridge = with_fake();
     let (id, token) = pair(&bridge, &json!({"scopes": ["read"], "asks_itself": true}));

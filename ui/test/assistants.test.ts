@@ -39,6 +39,15 @@ test("pairing is opened by a click, counts down and can be called off", async ()
   expect(spoken()).not.toContain("Waiting for an assistant");
 });
 
+test("whoever asks to be paired is shown with its path and can be turned away, and pairing stays open", async () => {
+  await open(trusting({ pairing: asked() }), place);
+  expect(text()).toContain(asked().request!.program!.path!);
+  button("Turn it away").click();
+  await settle();
+  expect(calls).toEqual(["turn_away p1"]);
+  expect(text()).toContain("Waiting for an assistant");
+});
+
 test("the one that asks shows with its program, and is paired with its code and never with changes by default", async () => {
   await open(trusting({ pairing: asked() }), place);
   expect(spoken()).toContain("An assistant that calls itself “Cursor” wants to be paired");

@@ -419,6 +419,11 @@ export const rpc: Rpc = {
     await refuse();
     changeTrust((trust) => ({ ...trust, pairing: null }));
   },
+  async turnAway(id) {
+    record("turn_away", id);
+    await refuse();
+    changeTrust((trust) => ({ ...trust, pairing: trust.pairing && { ...trust.pairing, request: null } }));
+  },
   async answerPairing(id, pairing) {
     record("answer_pairing", id, JSON.stringify(pairing));
     await refuse();

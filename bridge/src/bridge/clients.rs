@@ -16,13 +16,14 @@ use crate::{
     },
     clients::{
         ALLOWED_ORIGINS,
-        pairing::{Closed, NotThat, OPEN_FOR, Polled},
+        pairing::{Applicant, Closed, NotThat, OPEN_FOR, Polled},
         row::{ClientRow, hex},
     },
     clock::unix_ms,
     error::{ApiError, Code},
     ids::ConnectorId,
     snapshot::{ApiMode, AskerView, ClientView, WalkInPolicy},
+    traffic::Source,
     trust,
 };
 
@@ -166,25 +167,38 @@ impl BridgeHandle {
         self.settled().await;
     }
 
+    /// The person turns a program away that asked. Others may ask in the time that is left; it may not.
+    ///
+    /// # Errors
+    /// `not_found` where nothing of the id waits.
+    pub async fn turn_away(&self, id: String) -> Result<(), ApiError> {
+        let done = self.inner.callers.pairing().turn_away(&id, Instant::now());
+        self.settled().await;
+        match done {
+            true => Ok(()),
+            false => Err(not_that(&id, NotThat::Unknown)),
+        }
+    }
+
     /// A program asks to be paired under a name that it chose.
     ///
     /// # Errors
-    /// `scope_missing` where the person did not open pairing, `rate_limited` while another one is being paired,
-    /// `bad_request`.
+    /// `scope_missing` where the person did not open pairing, `rate_limited` while another one is being paired, `denied` for
+    /// one that was turned away, `bad_request`.
     pub async fn ask_pairing(&self, caller: Caller, name: String) -> Result<PairingBegun, ApiError> {
         let name = usable_name(&name)?;
         // Nobody is looked up for those who may not ask anyway.
         if !self.inner.callers.pairing().is_of_use(Instant::now()) {
             return Err(closed(Closed::NotOpen));
         }
-        let program = caller.shown().await.program;
+        let by = Applicant {
+            name,
+            program: caller.shown().await.program,
+            group: Source::of(&caller).await.group(),
+        };
         let (id, code) = (super::wishes::draw_id()?, draw_code()?);
         let now = (Instant::now(), unix_ms());
-        let asked = self
-            .inner
-            .callers
-            .pairing()
-            .ask(id.clone(), name, program, code.clone(), now);
+        let asked = self.inner.callers.pairing().ask(id.clone(), by, code.clone(), now);
         asked.map_err(closed)?;
         self.settled().await;
         Ok(PairingBegun {
@@ -411,6 +425,10 @@ fn closed(why: Closed) -> ApiError {
             "Another assistant is being paired. Ask again when that is over.",
         )
         .with_retry_after(BUSY_FOR),
+        Closed::TurnedAway => ApiError::new(
+            Code::Denied,
+            "This program was turned away. It may ask again once the person opens pairing anew.",
+        ),
     }
 }
 
@@ -422,7 +440,7 @@ fn not_that(id: &str, why: NotThat) -> ApiError {
         )),
         NotThat::Last => ApiError::new(
             Code::Denied,
-            "That was the third wrong code, so the assistant was turned away. Begin anew if it was yours.",
+            "That was the third wrong code, so the assistant was turned away. If it was yours, open pairing anew.",
         ),
         NotThat::Unknown => ApiError::new(
             Code::NotFound,

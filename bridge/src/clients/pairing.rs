@@ -1,7 +1,8 @@
 //! How a program comes to have a token: the person opens pairing, the program shows a code, the person types it.
 //!
-//! One at a time; two minutes each for the program to ask and for the person to type; three wrong codes end it; the token
-//! is given once. Pure; time and random bits are passed in.
+//! One at a time; two minutes each for the program to ask and for the person to type; the token is given once. Three wrong
+//! codes, or the person's word, turn a program away: others may ask in the time that is left, it may not. Pure; time and
+//! random bits are passed in.
 
 use std::time::Duration;
 
@@ -9,7 +10,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
 use tokio::time::Instant;
 
-use crate::snapshot::{PairingRequest, PairingView, ProgramView};
+use crate::{
+    snapshot::{PairingRequest, PairingView, ProgramView},
+    traffic::Source,
+};
 
 /// How long a program may ask, how long the person may type, and how long the token waits to be taken.
 pub const OPEN_FOR: Duration = Duration::from_secs(120);
@@ -19,8 +23,8 @@ pub const MOST_WRONG: u32 = 3;
 /// Where pairing stands. One for a bridge.
 #[derive(Default)]
 pub struct Pairing {
-    /// Until when a program may ask.
-    open: Option<End>,
+    /// While a program may ask.
+    open: Option<Opening>,
     request: Option<Request>,
     /// What became of the last request.
     last: Option<(String, Ended)>,
@@ -42,10 +46,25 @@ impl End {
     }
 }
 
+struct Opening {
+    ends: End,
+    /// Each by a click or three codes of the person, within two minutes.
+    turned_away: Vec<Source>,
+}
+
+/// A program that wants to be paired.
+#[derive(Debug)]
+pub struct Applicant {
+    /// What it calls itself.
+    pub name: String,
+    pub program: Option<ProgramView>,
+    /// Who is counted as one with it ([`Source::group`]).
+    pub group: Source,
+}
+
 struct Request {
     id: String,
-    name: String,
-    program: Option<ProgramView>,
+    by: Applicant,
     code: SecretString,
     wrong: u32,
     ends: End,
@@ -68,6 +87,8 @@ pub enum Closed {
     NotOpen,
     /// Another one is being paired.
     Busy,
+    /// It was turned away before, while pairing was open as it is now.
+    TurnedAway,
 }
 
 /// What a program that waits hears.
@@ -102,10 +123,14 @@ pub struct LetIn {
 }
 
 impl Pairing {
-    /// For two minutes one program may ask. What was under way is over.
+    /// For two minutes programs may ask, one at a time, until one is paired. What was under way is over, and nobody is
+    /// turned away yet.
     pub fn open(&mut self, now: Instant, unix_ms: u64) {
         self.end(Ended::Denied);
-        self.open = Some(End::after(now, unix_ms));
+        self.open = Some(Opening {
+            ends: End::after(now, unix_ms),
+            turned_away: Vec::new(),
+        });
     }
 
     /// Nobody may ask any more; whoever waits hears no.
@@ -121,28 +146,39 @@ impl Pairing {
         self.open.is_some() || self.request.is_some() || token_waits
     }
 
-    /// A program asks, under a name it chose and an id and a code that were drawn for it. `now` in both clocks.
+    /// The person turns the program away that asked. False where nothing of this id waits.
+    pub fn turn_away(&mut self, id: &str, now: Instant) -> bool {
+        self.pass(now);
+        let Some(request) = self.request.as_ref().filter(|request| request.id == id) else {
+            return false;
+        };
+        if let Some(open) = &mut self.open {
+            open.turned_away.push(request.by.group.clone());
+        }
+        self.end(Ended::Denied);
+        true
+    }
+
+    /// A program asks, with an id and a code that were drawn for it. `now` in both clocks.
     ///
     /// # Errors
     /// [`Closed`]
-    pub fn ask(
-        &mut self,
-        id: String,
-        name: String,
-        program: Option<ProgramView>,
-        code: SecretString,
-        now: (Instant, u64),
-    ) -> Result<(), Closed> {
+    pub fn ask(&mut self, id: String, by: Applicant, code: SecretString, now: (Instant, u64)) -> Result<(), Closed> {
         let (now, unix_ms) = now;
         self.pass(now);
+        let open = self.open.as_ref();
+        if open.is_some_and(|open| open.turned_away.contains(&by.group)) {
+            return Err(Closed::TurnedAway);
+        }
         if self.request.is_some() {
             return Err(Closed::Busy);
         }
-        self.open.take().ok_or(Closed::NotOpen)?;
+        if open.is_none() {
+            return Err(Closed::NotOpen);
+        }
         self.request = Some(Request {
             id,
-            name,
-            program,
+            by,
             code,
             wrong: 0,
             ends: End::after(now, unix_ms),
@@ -177,14 +213,14 @@ impl Pairing {
         let typed: String = code.chars().filter(|char| !char.is_whitespace()).collect();
         if bool::from(request.code.expose_secret().as_bytes().ct_eq(typed.as_bytes())) {
             return Ok(LetIn {
-                name: request.name.clone(),
-                program: request.program.clone(),
+                name: request.by.name.clone(),
+                program: request.by.program.clone(),
             });
         }
         request.wrong += 1;
         match MOST_WRONG.saturating_sub(request.wrong) {
             0 => {
-                self.end(Ended::Denied);
+                self.turn_away(id, now);
                 Err(NotThat::Last)
             }
             left => Err(NotThat::Wrong(left)),
@@ -198,6 +234,7 @@ impl Pairing {
                 token: Some(token),
                 until: now + OPEN_FOR,
             });
+            self.open = None;
         }
     }
 
@@ -208,7 +245,7 @@ impl Pairing {
             Some((_, Ended::Granted { token: Some(_), until })) => Some(*until),
             Some(_) | None => None,
         };
-        [self.open.map(|end| end.at), request, token]
+        [self.open.as_ref().map(|open| open.ends.at), request, token]
             .into_iter()
             .flatten()
             .min()
@@ -218,13 +255,14 @@ impl Pairing {
     pub fn view(&mut self, now: Instant) -> Option<PairingView> {
         self.pass(now);
         let request = self.request.as_ref();
-        let ends = request.map(|request| request.ends).or(self.open)?;
+        let open = self.open.as_ref();
+        let ends = request.map(|request| request.ends).or(open.map(|open| open.ends))?;
         Some(PairingView {
             open_until: ends.shown,
             request: request.map(|request| PairingRequest {
                 id: request.id.clone(),
-                name: request.name.clone(),
-                program: request.program.clone(),
+                name: request.by.name.clone(),
+                program: request.by.program.clone(),
                 wrong_codes: request.wrong,
             }),
         })
@@ -232,7 +270,7 @@ impl Pairing {
 
     /// Lets time pass.
     fn pass(&mut self, now: Instant) {
-        self.open = self.open.filter(|end| now < end.at);
+        self.open.take_if(|open| open.ends.at <= now);
         if self.request.as_ref().is_some_and(|request| request.ends.at <= now) {
             self.end(Ended::Expired);
         }

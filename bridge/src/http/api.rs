@@ -70,6 +70,7 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn holds(&self, caller: &Caller) -> bool;
     fn open_pairing(&self) -> impl Future<Output = ()> + Send;
     fn close_pairing(&self) -> impl Future<Output = ()> + Send;
+    fn turn_away(&self, id: String) -> impl Answer<()>;
     fn ask_pairing(&self, caller: Caller, name: String) -> impl Answer<PairingBegun>;
     fn poll_pairing(&self, id: String) -> impl Future<Output = Polled> + Send;
     fn answer_pairing(&self, id: String, code: String, terms: Terms) -> impl Answer<ClientView>;
@@ -214,6 +215,10 @@ impl Api for BridgeHandle {
 
     fn close_pairing(&self) -> impl Future<Output = ()> + Send {
         self.close_pairing()
+    }
+
+    fn turn_away(&self, id: String) -> impl Answer<()> {
+        self.turn_away(id)
     }
 
     fn ask_pairing(&self, caller: Caller, name: String) -> impl Answer<PairingBegun> {

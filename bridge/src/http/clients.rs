@@ -124,13 +124,15 @@ fn polled(polled: Polled) -> Result<Response, Refused> {
     }
 }
 
-/// The person opens pairing, closes it, or types the code.
+/// The person opens pairing, closes it, types the code, or turns whoever asked away.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PairingBody {
     /// Opens it, or closes it.
     open: Option<bool>,
     answer: Option<AnswerBody>,
+    /// The id of a request.
+    turn_away: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -162,16 +164,20 @@ pub(super) async fn set_pairing<A: Api>(
     _: Owner,
     Json(body): Json<PairingBody>,
 ) -> Result<Response, Refused> {
-    let client = match (body.open, body.answer) {
-        (Some(true), None) => {
+    let client = match (body.open, body.answer, body.turn_away) {
+        (Some(true), None, None) => {
             routes.api.open_pairing().await;
             None
         }
-        (Some(false), None) => {
+        (Some(false), None, None) => {
             routes.api.close_pairing().await;
             None
         }
-        (None, Some(answer)) => {
+        (None, None, Some(id)) => {
+            routes.api.turn_away(id).await?;
+            None
+        }
+        (None, Some(answer), None) => {
             let AnswerBody {
                 pairing_id,
                 code,
@@ -179,8 +185,10 @@ pub(super) async fn set_pairing<A: Api>(
             } = answer;
             Some(routes.api.answer_pairing(pairing_id, code, terms).await?)
         }
-        (Some(_), Some(_)) | (None, None) => {
-            return Err(Refused(ApiError::bad_request("Send either open or answer.")));
+        _ => {
+            return Err(Refused(ApiError::bad_request(
+                "Send one of open, answer and turn_away.",
+            )));
         }
     };
     Ok(respond::json(&PairingState {

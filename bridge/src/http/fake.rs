@@ -304,6 +304,11 @@ impl Api for FakeApi {
         self.did("close_pairing");
     }
 
+    async fn turn_away(&self, id: String) -> Result<(), ApiError> {
+        self.did(format!("turn_away {id}"));
+        Ok(())
+    }
+
     async fn ask_pairing(&self, caller: Caller, name: String) -> Result<PairingBegun, ApiError> {
         self.did(format!("ask_pairing {} {name}", caller.label()));
         Ok(PairingBegun {

@@ -27,26 +27,16 @@ pub(super) async fn pair(context: &Context, args: &PairArgs) -> Result<(), Failu
         .await?
         .ok()?;
     eprintln!("Pairing is open for two minutes. Let the assistant ask now; it shows six digits.");
-    let request = tokio::time::timeout(ASKED_WITHIN, asked(&client)).await;
-    let request = request.unwrap_or_else(|_| Err(Failure::failed("No assistant asked within two minutes.")))?;
-    let name = harmless(request["name"].as_str().unwrap_or_default());
-    let path = request["program"]["path"]
-        .as_str()
-        .unwrap_or("a program that is not known");
-    eprintln!("\"{name}\" asks, from {}.", harmless(path));
     loop {
-        let body = json!({"answer": {
-            "pairing_id": request["id"],
-            "code": code()?,
-            "terms": {
-                "scopes": args.scopes(),
-                "servers": (!args.server.is_empty()).then_some(&args.server),
-                "asks_itself": args.asks_itself,
-            },
-        }});
-        let answer = client.post("/mcp/pairing", body.to_string()).await?.ok();
-        match answer {
-            Ok(paired) => {
+        let request = tokio::time::timeout(ASKED_WITHIN, asked(&client)).await;
+        let request = request.unwrap_or_else(|_| Err(Failure::failed("No assistant asked within two minutes.")))?;
+        let name = harmless(request["name"].as_str().unwrap_or_default());
+        let path = request["program"]["path"]
+            .as_str()
+            .unwrap_or("a program that is not known");
+        eprintln!("\"{name}\" asks, from {}.", harmless(path));
+        match typed(args, &client, &request["id"]).await? {
+            Typed::Paired(paired) => {
                 context.show(&paired, || {
                     format!(
                         "Paired {name} as {}.",
@@ -55,6 +45,37 @@ pub(super) async fn pair(context: &Context, args: &PairArgs) -> Result<(), Failu
                 });
                 return Ok(());
             }
+            Typed::TurnedAway => eprintln!("Turned away. Another assistant may ask in the time that is left."),
+        }
+    }
+}
+
+/// What became of a program that asked.
+enum Typed {
+    Paired(Value),
+    TurnedAway,
+}
+
+async fn typed(args: &PairArgs, client: &Client, id: &Value) -> Result<Typed, Failure> {
+    loop {
+        let code = code()?;
+        if code == "n" {
+            let body = json!({"turn_away": id});
+            client.post("/mcp/pairing", body.to_string()).await?.ok()?;
+            return Ok(Typed::TurnedAway);
+        }
+        let body = json!({"answer": {
+            "pairing_id": id,
+            "code": code,
+            "terms": {
+                "scopes": args.scopes(),
+                "servers": (!args.server.is_empty()).then_some(&args.server),
+                "asks_itself": args.asks_itself,
+            },
+        }});
+        let answer = client.post("/mcp/pairing", body.to_string()).await?.ok();
+        match answer {
+            Ok(paired) => return Ok(Typed::Paired(paired)),
             // Another try is left.
             Err(failure) if failure.body["code"] == "bad_request" && std::io::stdin().is_terminal() => {
                 eprintln!("{}", failure.message);
@@ -81,7 +102,7 @@ async fn asked(client: &Client) -> Result<Value, Failure> {
 
 fn code() -> Result<String, Failure> {
     if std::io::stdin().is_terminal() {
-        eprint!("The code that it shows: ");
+        eprint!("The code that it shows, or n to turn it away: ");
         // A prompt that is not shown is answered all the same.
         let _ = std::io::stderr().flush();
     }

@@ -44,6 +44,12 @@ pub(super) async fn close_pairing(shell: State<'_, Shell>) -> Answer<()> {
     Ok(())
 }
 
+/// Turns whoever asked away; others may ask in the time that is left.
+#[tauri::command]
+pub(super) async fn turn_away(shell: State<'_, Shell>, id: String) -> Answer<()> {
+    shell.bridge.turn_away(id).await
+}
+
 /// The code that the assistant shows, and what it may do.
 #[tauri::command]
 pub(super) async fn answer_pairing(

@@ -773,7 +773,8 @@ export const pairing_waiting_text = (): string => "Start pairing with Neuron Con
 export const pairing_left = (p: { time: string | number }): string => `${p.time} left`;
 export const pairing_over = (): string => "The two minutes are over. Nothing was paired.";
 export const pairing_request = (p: { name: string | number }): string => `An assistant that calls itself “${p.name}” wants to be paired`;
-export const pairing_request_text = (): string => "If it is not the one you are just setting up, cancel.";
+export const pairing_request_text = (): string => "If it is not the one you are just setting up, turn it away: it cannot ask again, and the right one still can.";
+export const pairing_turn_away = (): string => "Turn it away";
 export const pairing_code = (): string => "The six digits that it shows";
 export const pairing_wrong = (p: { count: number }): string => plural(p.count, { one: `That was not its code. ${p.count} try is left.`, other: `That was not its code. ${p.count} tries are left.` });
 export const limits_scopes = (): string => "It may";

@@ -150,6 +150,8 @@ export interface Rpc {
   /** For two minutes an assistant may ask to be paired. */
   openPairing(): Promise<void>;
   closePairing(): Promise<void>;
+  /** Turns whoever asked away; others may ask in the time that is left. */
+  turnAway(id: string): Promise<void>;
   answerPairing(id: string, pairing: Pairing): Promise<void>;
   /** Programs without a token that do their own asking. */
   askers(): Promise<AskerView[]>;
@@ -226,6 +228,7 @@ export const rpc: Rpc = {
   revokeClient: (id) => call("revoke_client", { id }),
   openPairing: () => call("open_pairing"),
   closePairing: () => call("close_pairing"),
+  turnAway: (id) => call("turn_away", { id }),
   answerPairing: (id, pairing) => call("answer_pairing", { id, ...pairing }),
   askers: () => call("askers"),
   pages: () => call("pages"),

@@ -3,7 +3,16 @@ use super::*;
 const CODE: &str = "042917";
 
 fn ask(pairing: &mut Pairing, id: &str, now: Instant) -> Result<(), Closed> {
-    pairing.ask(id.into(), "Claude Code".into(), None, CODE.into(), (now, 0))
+    ask_as(pairing, id, "/usr/bin/claude", now)
+}
+
+fn ask_as(pairing: &mut Pairing, id: &str, path: &str, now: Instant) -> Result<(), Closed> {
+    let by = Applicant {
+        name: "Claude Code".into(),
+        program: None,
+        group: Source::File(path.into()),
+    };
+    pairing.ask(id.into(), by, CODE.into(), (now, 0))
 }
 
 fn opened(now: Instant) -> Pairing {
@@ -72,6 +81,42 @@ async fn one_program_is_paired_at_a_time_and_a_second_one_needs_another_click() 
     assert_eq!(ask(&mut pairing, "2", now), Err(Closed::NotOpen));
     pairing.open(now, 0);
     ask(&mut pairing, "2", now).unwrap();
+}
+
+#[tokio::test]
+async fn whoever_was_turned_away_does_not_take_the_place_again_and_others_may_in_the_time_that_is_left() {
+    let now = Instant::now();
+    let turns: [fn(&mut Pairing, Instant); 2] = [
+        |pairing, now| assert!(pairing.turn_away("1", now)),
+        |pairing, now| {
+            for _ in 0..MOST_WRONG {
+                pairing.check("1", "x", now).unwrap_err();
+            }
+        },
+    ];
+    for turn_away in turns {
+        let mut pairing = opened(now);
+        ask_as(&mut pairing, "1", "/usr/bin/greedy", now).unwrap();
+        turn_away(&mut pairing, now);
+        assert!(matches!(pairing.poll("1", now), Polled::Denied));
+        let again = ask_as(&mut pairing, "2", "/usr/bin/greedy", now);
+        assert_eq!(again, Err(Closed::TurnedAway));
+        let view = pairing.view(now).unwrap();
+        assert!(view.request.is_none() && view.open_until == 120_000, "{view:?}");
+        let late = now + OPEN_FOR - Duration::from_secs(1);
+        ask_as(&mut pairing, "3", "/usr/bin/claude", late).unwrap();
+        pairing.check("3", CODE, late).unwrap();
+        pairing.open(late, 0);
+        ask_as(&mut pairing, "4", "/usr/bin/greedy", late).unwrap();
+    }
+    let mut pairing = opened(now);
+    ask(&mut pairing, "1", now).unwrap();
+    assert!(!pairing.turn_away("2", now), "another one");
+    assert!(pairing.turn_away("1", now));
+    assert_eq!(
+        ask_as(&mut pairing, "2", "/usr/bin/other", now + OPEN_FOR),
+        Err(Closed::NotOpen)
+    );
 }
 
 #[tokio::test]

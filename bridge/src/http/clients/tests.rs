@@ -137,6 +137,7 @@ async fn clients_pairing_and_trust_are_the_owners() {
         (get("/mcp/pairing"), ""),
         (post("/mcp/pairing", r#"{"open":true}"#), "open_pairing"),
         (post("/mcp/pairing", r#"{"open":false}"#), "close_pairing"),
+        (post("/mcp/pairing", r#"{"turn_away":"p1"}"#), "turn_away p1"),
         (post("/mcp/pairing", answer), "answer_pairing p1 012345"),
         (get("/mcp/trust"), ""),
         (
