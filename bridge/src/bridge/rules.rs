@@ -30,8 +30,8 @@ use crate::{
         expand_home,
         pins::{Stand, Standing},
         rules::{
-            Arguments, Candidate, Choice, Condition, Declined, Effect, FileValue, Kind, Lasts, Made, Origin, Place,
-            ProgramId, Rule, RuleCaller, RuleDraft, RuleId, choice_rule, real_place, said_key,
+            self, Arguments, Bound, Candidate, Choice, Condition, Declined, Effect, FileValue, Kind, Lasts, Made,
+            Origin, Place, ProgramId, Proposal, Rule, RuleCaller, RuleDraft, RuleId, choice_rule, real_place, said_key,
         },
     },
 };
@@ -227,17 +227,39 @@ impl BridgeHandle {
         Ok(())
     }
 
-    /// Sets `autoApprove`, in the file, and makes rules of it at once: the person's own wish needs no second word.
+    /// Sets `autoApprove`, in the file, and makes rules of it at once, for the tools of now: the person's own wish needs no
+    /// second word. What else the file wishes for by then goes on waiting.
     ///
     /// # Errors
     /// `unknown_server`, `bad_request`, `not_saved`, `keychain_unavailable`.
     pub async fn set_auto_approve(&self, id: ConnectorId, value: AutoApprove) -> Result<(), ApiError> {
+        let shown = self.wished(&id, &value);
+        self.set_auto_approve_as_shown(id, value, &shown).await
+    }
+
+    /// The tools of now that this would let run, as they are.
+    pub(super) fn wished(&self, id: &ConnectorId, value: &AutoApprove) -> Vec<Bound> {
+        let published = self.inner.published.load();
+        let looked = published.looked.get(id);
+        looked.map_or_else(Vec::new, |looked| rules::wished(value, &candidates(looked)))
+    }
+
+    /// The same, for no other tools than were shown.
+    ///
+    /// # Errors
+    /// As [`BridgeHandle::set_auto_approve`].
+    pub(super) async fn set_auto_approve_as_shown(
+        &self,
+        id: ConnectorId,
+        value: AutoApprove,
+        shown: &[Bound],
+    ) -> Result<(), ApiError> {
         let said: Vec<String> = match &value {
             AutoApprove::None => Vec::new(),
             AutoApprove::All => vec!["*".to_owned()],
             AutoApprove::Patterns(patterns) => patterns.clone(),
         };
-        self.edit(Edit::AutoApprove(id.clone(), value)).await?;
+        self.edit(Edit::AutoApprove(id.clone(), value.clone())).await?;
         let rules = self.inner.published.load().rules.clone();
         let mut changes = Vec::new();
         if self.inner.world.ledger.row(RowKind::Setting, &said_key(&id)).is_some() {
@@ -259,7 +281,8 @@ impl BridgeHandle {
         let asleep = asleep.flat_map(|(_, asleep)| asleep.rules.iter().map(|rule| (rule, asleep.launch)));
         let said_again = asleep
             .filter(|(rule, _)| rule.origin == Origin::File)
-            .filter(|(rule, _)| rule.patterns.iter().all(|pattern| said.contains(pattern)));
+            .filter(|(rule, _)| rule.patterns.iter().all(|pattern| said.contains(pattern)))
+            .filter(|(rule, _)| rule.bound.iter().all(|tool| shown.contains(tool)));
         for (rule, launch) in said_again {
             changes.push(rule.moved(launch).put().map_err(|error| unwritable(&error))?);
         }
@@ -268,8 +291,9 @@ impl BridgeHandle {
         }
         self.settled().await;
         let published = self.inner.published.load_full();
+        let is_said = |proposal: &Proposal| proposal.server == id && proposal.is_within(&value, shown);
         let wished = published.rules.proposals.iter();
-        for (_, proposal) in wished.filter(|(_, proposal)| proposal.server == id) {
+        for (_, proposal) in wished.filter(|(_, proposal)| is_said(proposal)) {
             let launch = launch_of(&published, &id)?;
             self.keep(&proposal.accepted(launch, draw_id()?, unix_ms())).await?;
         }

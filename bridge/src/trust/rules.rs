@@ -31,7 +31,7 @@ pub use self::{
     caller::{ProgramId, RuleCaller, Who},
     choice::{Choice, choice_rule, lookups},
     condition::{Condition, Fit, Resolve},
-    file::{Declined, FileValue, Proposal, proposals, rules_from_file, still_declined},
+    file::{Declined, FileValue, Proposal, proposals, rules_from_file, still_declined, wished},
     id::{ClientId, NoId, RuleId},
     make::{Made, Place, RuleDraft, Unfit},
     place::real_place,

@@ -70,7 +70,20 @@ pub fn still_declined(server: &ConnectorId, wish: &AutoApprove, declined: &[Decl
     declined.iter().filter(counts).cloned().collect()
 }
 
+/// The clean tools of now that this wish covers.
+pub fn wished(wish: &AutoApprove, tools: &[Candidate<'_>]) -> Vec<Bound> {
+    let mut wished: Vec<_> = values(wish).iter().flat_map(|value| matched(value, tools)).collect();
+    wished.sort();
+    wished.dedup();
+    wished
+}
+
 impl Proposal {
+    /// Whether a yes to this wish, with these tools shown, covers all of it.
+    pub fn is_within(&self, wish: &AutoApprove, shown: &[Bound]) -> bool {
+        values(wish).contains(&self.value) && self.tools.iter().all(|tool| shown.contains(tool))
+    }
+
     /// The rule that a yes to it makes: for exactly the tools that were shown, of what is launched at present.
     pub fn accepted(&self, launch: LaunchIdentity, id: RuleId, now: u64) -> Rule {
         let made = Made {
@@ -176,4 +189,46 @@ fn covers(rule: &Rule, server: &ConnectorId, tool: &Bound) -> bool {
         && rule.expires_at.is_none()
         && rule.lasts == Lasts::Kept
         && rule.binds(&tool.tool, tool.fingerprint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ids::ToolName, trust::Fingerprint};
+
+    fn tool(name: &str, number: u8) -> Bound {
+        Bound {
+            tool: ToolName::new(name),
+            fingerprint: Fingerprint::from_bytes([number; 32]),
+        }
+    }
+
+    fn pattern(pattern: &str) -> FileValue {
+        FileValue::Pattern {
+            pattern: pattern.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_yes_to_a_wish_covers_no_other_value_and_no_other_tools_than_were_shown() {
+        let said = AutoApprove::Patterns(vec!["read*".to_owned(), "list".to_owned()]);
+        let shown = [tool("list", 3), tool("read", 1)];
+        let is_covered = |value, tools: &[Bound]| {
+            let proposal = Proposal {
+                server: ConnectorId::parse("files").unwrap(),
+                value,
+                tools: tools.to_vec(),
+            };
+            proposal.is_within(&said, &shown)
+        };
+        assert!(is_covered(pattern("read*"), &[tool("read", 1)]));
+        assert!(is_covered(pattern("list"), &[tool("list", 3)]));
+        assert!(
+            !is_covered(pattern("read*"), &[tool("read", 1), tool("read_all", 2)]),
+            "one came"
+        );
+        assert!(!is_covered(pattern("read*"), &[tool("read", 9)]), "it became another");
+        assert!(!is_covered(pattern("*"), &[tool("read", 1)]), "the file says another");
+        assert!(!is_covered(FileValue::All, &[tool("read", 1)]));
+    }
 }
