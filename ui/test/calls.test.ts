@@ -4,6 +4,7 @@ import type { ChangeQuestion, RuleDraft } from "../src/lib/bridge";
 import { changeWords } from "../src/lib/change";
 import { wakeMs } from "../src/lib/question";
 import { draftText, wishesOf } from "../src/lib/rule";
+import { toldMs } from "../src/lib/telling.svelte";
 import { pieces } from "../src/lib/visible";
 import { calls, publish, type World } from "./rpc-fixture";
 import { button, focused, frame, open, query, settle, text } from "./window";
@@ -411,4 +412,85 @@ test("a rule is changed in the same editor, and keeps what is not its draft", as
     caller: { who: "client" },
   });
   expect(made().expires_at).toBeGreaterThan(Date.now());
+});
+
+const told = () => query("[role=status].told").textContent?.replace(/\s+/g, " ").trim() ?? "";
+
+test.each([
+  ["Allow once", "Allowed once: write_file for Claude Code.", null],
+  ["Deny", "Denied: write_file for Claude Code.", null],
+  ["Allow until I quit", "Allowed until Neuron Connect quits: write_file for Claude Code.", "withdraw_rule made-0"],
+  ["Deny and block", "Denied, and blocked from now on: write_file for Claude Code.", "withdraw_rule made-0"],
+])("“%s” is told for a moment, and taken back where it can be", async (name, words, undo) => {
+  await open(waiting(call("q1")), place);
+  await settle(wakeMs);
+  button(name).click();
+  await settle();
+  expect(told()).toContain(words);
+  expect(told().includes("Undo")).toBe(undo !== null);
+  if (undo !== null) {
+    button("Undo").focus();
+    button("Undo").click();
+    await settle();
+    expect(calls.at(-1)).toBe(undo);
+    expect(told()).toContain("Taken back.");
+    expect(focused().getAttribute("aria-label")).toBe("Close");
+    focused().click();
+    await settle();
+    expect(focused().tagName).toBe("H1");
+  }
+  await settle(toldMs);
+  expect(told()).toBe("");
+});
+
+test("what cannot be done leaves no word as if it were done", async () => {
+  const made = waiting(call("q1"));
+  await open(made, place);
+  await settle(wakeMs);
+  made.refusal = { code: "not_saved", error: "The disk is full." };
+  button("Deny and block").click();
+  await settle();
+  expect(told()).toBe("");
+  expect(words()).toContain("The disk is full.");
+});
+
+test("whoever stops waiting is told, and an answer that reaches further is not taken for that", async () => {
+  await open(waiting(call("q1"), call("q2", { arguments: [] })), place);
+  publish((snapshot) => ({ ...snapshot, approvals: snapshot.approvals.slice(1) }));
+  await settle();
+  expect(told()).toContain("Claude Code does not wait for an answer any more.");
+  await settle(wakeMs);
+  button("Deny and block").click();
+  publish((snapshot) => ({ ...snapshot, approvals: [] }));
+  await settle();
+  expect(told()).toContain("Denied, and blocked from now on");
+});
+
+test("a question that comes is heard", async () => {
+  await open(waiting(call("q1")), "#/settings");
+  const live = query("[aria-live=polite]");
+  expect(live.textContent).toBe("");
+  publish((snapshot) => ({ ...snapshot, approvals: [...snapshot.approvals, call("q2", { who: script })] }));
+  await settle();
+  expect(live.textContent).toContain("python3 wants to");
+  expect(live.textContent).toContain("2 questions wait for you.");
+});
+
+test("Deny comes before the answer that lasts, and looks no more dangerous than that", async () => {
+  await open(waiting(call("q1")), place);
+  const names = [...card().querySelectorAll("button")].map((one) => one.textContent?.trim());
+  expect(names.indexOf("Deny")).toBe(names.indexOf("Deny and block") - 1);
+  expect(card().querySelectorAll(".danger, .quiet.block")).toHaveLength(0);
+});
+
+test("after a rule was made in its dialog a key pressed once more does nothing", async () => {
+  await open(waiting(call("q1"), call("q2", { who: script })), "#/connectors");
+  await settle(wakeMs);
+  button("Always allow…").click();
+  await settle();
+  button("Always allow").focus();
+  focused().click();
+  await settle();
+  await frame();
+  expect(focused().tagName).toBe("H2");
 });

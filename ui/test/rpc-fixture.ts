@@ -99,6 +99,12 @@ function change(id: string, to: (connector: ConnectorView) => ConnectorView): vo
   }));
 }
 
+function makeRule(draft: RuleDraft): void {
+  const id = `made-${world.rules.length}`;
+  const rule: RuleView["rule"] = { ...draft, id, bound: [], origin: "person", made_at: Date.now() };
+  world.rules = [{ rule, server_name: "Files", sentence: "A rule.", used: 0, sleeps: null }, ...world.rules];
+}
+
 function record(...parts: unknown[]): void {
   calls.push(parts.join(" "));
 }
@@ -306,6 +312,8 @@ export const rpc: Rpc = {
     await refuse();
     const asked = world.snapshot.approvals.find((one) => one.id === id);
     const same = JSON.stringify(asked?.question);
+    if (answer === "until_quit") makeRule({ ...world.draft, lasts: "this_run" });
+    if (answer === "block") makeRule({ ...world.draft, effect: "deny" });
     answered((one) => one.id === id || (alsoSame && JSON.stringify(one.question) === same));
   },
   async draftRule(id) {
@@ -316,6 +324,7 @@ export const rpc: Rpc = {
   async alwaysAllow(id, rule) {
     record("always_allow", id, rule);
     await refuse();
+    makeRule(JSON.parse(rule) as RuleDraft);
     answered((one) => one.id === id);
   },
   async extendApproval(id) {

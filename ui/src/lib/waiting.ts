@@ -34,7 +34,8 @@ export function titleOf(approval: ApprovalView, connector: ConnectorView | undef
   }
 }
 
-function callerOf({ question }: ApprovalView): WhoView | null {
+/** Whoever asks; null of what an upstream asks. */
+export function callerOf({ question }: ApprovalView): WhoView | null {
   switch (question.kind) {
     case "elicitation":
       return null;
