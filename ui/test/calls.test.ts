@@ -120,16 +120,16 @@ test("a changed question has to be read anew", async () => {
 });
 
 test("what is long is folded with its size, what is hidden is marked, and what the tool does not know is said", async () => {
-  const long = `${"x".repeat(2_139)}\u200b`;
+  const long = `Dear all,\n${"x".repeat(2_129)}\u200b`;
   const given = [
     argument("path", "a\u200b\u200b\u200bb.md"),
     argument("extra", "1", { known: false, is_text: false }),
     argument("content", long),
   ];
   await open(waiting(call("q1", { arguments: given })), place);
-  expect(words()).toContain("U+200B ×3");
-  expect(words()).toContain("The tool does not know this.");
-  expect(words()).toContain("2,140 characters — Show");
+  expect(words()).toContain("3 hidden characters");
+  expect(words()).toContain("The tool never asked for this.");
+  expect(words()).toContain("Dear all, 2,140 characters — Show");
   expect(words()).not.toContain("xxxx");
   const details = query<HTMLDetailsElement>("section details");
   details.open = true;
@@ -205,6 +205,41 @@ test("questions of one caller gather, open one by one, and can all be denied", a
   button("Deny all").click();
   await settle();
   expect(calls).toEqual(["answer_call q1 deny false", "answer_call q2 deny false"]);
+});
+
+test("rows of one caller say what tells them apart, and not again who asks", async () => {
+  const note = (id: string, title: string) =>
+    call(
+      id,
+      {
+        who: script,
+        subject: {
+          subject: "tool",
+          tool: "write_note",
+          exposed_name: "x",
+          title: null,
+          description: "",
+          hints: { read_only: null, destructive: null, idempotent: null, open_world: null },
+        },
+        arguments: [argument("kind", "a"), argument("title", title)],
+      },
+      { server: "linear", server_name: "Linear" },
+    );
+  await open(waiting(note("q1", "note 1"), note("q2", "note 2")), place);
+  const rows = [...document.querySelectorAll(".row")].map((one) => one.textContent?.replace(/\s+/g, " ").trim());
+  expect(rows).toEqual(["▾ write_note · title: note 1", "▸ write_note · title: note 2"]);
+});
+
+test("how far an answer reaches stands beside it", async () => {
+  await open(waiting(call("q1")), place);
+  const described = (name: string) => query(`#${button(name).getAttribute("aria-describedby")}`).textContent;
+  expect(described("Allow until I quit")).toBe(
+    "Until I quit: Claude Code may use write_file without asking, whatever it sends, until Neuron Connect quits.",
+  );
+  expect(described("Deny and block")).toBe(
+    "Deny and block: Claude Code may not use write_file again, until you withdraw that under Rules.",
+  );
+  expect(described("Stop this program asking for an hour")).toBe("That denies this and everything else it asks.");
 });
 
 test("a key pressed once more never answers the next question of a list", async () => {

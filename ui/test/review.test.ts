@@ -141,6 +141,9 @@ test("what looks dangerous stands first, says why in words, and is never approve
   expect(spoken()).toContain("U+200B ×3");
   expect(query("[data-guided=tool-review] .primary").textContent?.trim()).toBe("Keep blocked");
   button("Approve several…").click();
+  expect(spoken()).toContain("3 hidden characters");
+  expect(query("[data-guided=tool-review] .primary").textContent).toBe("Keep blocked");
+  button("Approve the 4 without a warning…").click();
   await settle();
   expect(query("dialog").textContent).not.toContain("query");
   button("Approve 2").click();

@@ -155,7 +155,7 @@ export const waitingStage: SignInStage & { stage: "waiting" } = {
 export const claude: WhoView = {
   kind: "client",
   name: "Claude Code",
-  client: "Claude Code",
+  client: "8b45c1360a7f",
   program: { name: "claude", path: "/home/ada/.local/bin/claude", script: null, pid: 4242 },
 };
 

@@ -1,6 +1,7 @@
 /** A call that waits for a yes, in one sentence. Pure. */
 import type { ArgumentView, CallQuestion, ConnectorView } from "./bridge";
 import * as m from "./messages";
+import { shortened } from "./plain";
 import { nameWords, whoWords } from "./who";
 
 /** What the sentence cannot hold: what it is done to; null where nothing stands for it. */
@@ -9,9 +10,17 @@ export type Headline = { title: string; object: string | null };
 /** More than this, in characters or lines, is folded away. */
 const longText = 240;
 const longLines = 6;
+/** Of its first line so many characters are shown. */
+const longFirst = 80;
 
 export function isLong({ value }: ArgumentView): boolean {
   return value.length > longText || value.split("\n").length > longLines;
+}
+
+/** How a folded value begins. */
+export function firstLine({ value }: ArgumentView): string {
+  const line = value.split("\n").find((one) => one.trim() !== "") ?? "";
+  return shortened(line.trim(), longFirst);
 }
 
 const digits = new Intl.NumberFormat(m.locale);
@@ -38,6 +47,23 @@ export function headline(call: CallQuestion, isFiles: boolean): Headline {
       return { title: m.wants_resource({ who }), object: call.subject.uri };
     case "prompt":
       return { title: m.wants_prompt({ who, name: nameWords(call.subject.name) }), object: null };
+  }
+}
+
+/** How far the answers reach that go beyond this one call. */
+export function reachWords({ who: asker, subject }: CallQuestion): { until: string; block: string } {
+  const who = whoWords(asker);
+  switch (subject.subject) {
+    case "tool": {
+      const about = { who, what: nameWords(subject.tool) };
+      return { until: m.reach_until_tool(about), block: m.reach_block_tool(about) };
+    }
+    case "resource":
+      return { until: m.reach_until_resource({ who }), block: m.reach_block_resource({ who }) };
+    case "prompt": {
+      const about = { who, what: nameWords(subject.name) };
+      return { until: m.reach_until_tool(about), block: m.reach_block_tool(about) };
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 /** Waiting questions as a person sees them: in one sentence each, and those of one caller together. Pure. */
-import type { ApprovalView, ConnectorView, WhoView } from "./bridge";
-import { headline, isBuiltInFiles, type Headline } from "./call";
+import type { ApprovalView, ArgumentView, ConnectorView, WhoView } from "./bridge";
+import { firstLine, headline, isBuiltInFiles, type Headline } from "./call";
 import { changeWords } from "./change";
 import * as m from "./messages";
 import { callerKey, nameWords, whoWords } from "./who";
@@ -32,6 +32,29 @@ export function titleOf(approval: ApprovalView, connector: ConnectorView | undef
     case "manage":
       return { title: changeWords(question.change, whoWords(question.who), name).title, object: null };
   }
+}
+
+/** One of several questions of the same caller: without the caller, and with what tells it from the others. */
+export function rowOf(approval: ApprovalView, all: readonly ApprovalView[], connector: ConnectorView | undefined) {
+  const asked = toolCall(approval);
+  if (asked === null || isBuiltInFiles(connector)) return titleOf(approval, connector);
+  const siblings = all
+    .filter(({ server }) => server === approval.server)
+    .map(toolCall)
+    .filter((other) => other?.tool === asked.tool);
+  const differs = ({ name, value }: ArgumentView) =>
+    siblings.some((other) => other?.given.find((one) => one.name === name)?.value !== value);
+  const shown = asked.given.find(differs) ?? asked.given[0];
+  return {
+    title: nameWords(asked.title),
+    object: shown === undefined ? null : `${shown.name}: ${firstLine(shown)}`,
+  };
+}
+
+function toolCall({ question }: ApprovalView): { tool: string; title: string; given: ArgumentView[] } | null {
+  if (question.kind !== "call" || question.call.subject.subject !== "tool") return null;
+  const { subject, arguments: given } = question.call;
+  return { tool: subject.tool, title: subject.title ?? subject.tool, given };
 }
 
 /** Whoever asks; null of what an upstream asks. */

@@ -24,13 +24,12 @@ export function callerKey({ kind, client, name, program }: WhoView): string {
 }
 
 /** What an upstream says of its own tool; nobody has checked it. */
-export function claims({ read_only, destructive, idempotent, open_world }: ToolHints): string[] {
+export function claims({ read_only, destructive, open_world }: ToolHints): string[] {
   const said: string[] = [];
   if (read_only === true) said.push(m.says_read_only());
   else if (destructive === true) said.push(m.says_destructive());
   else if (destructive === false) said.push(m.says_additive());
   else if (read_only === false) said.push(m.says_changes());
-  if (idempotent === true && read_only !== true) said.push(m.says_idempotent());
   if (open_world === true) said.push(m.says_open_world());
   return said.length > 0 ? said : [m.says_nothing()];
 }
