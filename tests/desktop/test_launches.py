@@ -67,7 +67,7 @@ class Launches(unittest.TestCase):
         self.desktop.save({"one": self.entry("one"), "shell": shell})
         window = self.enterContext(Webview(self.desktop))
         window.go_to("#/review")
-        window.sees("gets its program as text on the command line")
+        window.sees("runs a script that is written into the command itself")
         self.assertFalse(window.run("return document.querySelector('[aria-label=\"Allow shell\"]').checked"))
         window.awake("Allow the one that is ticked").click()
         window.sees("shell is new")

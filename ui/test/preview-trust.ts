@@ -87,7 +87,11 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
   const changedLaunch = launch("weather", {
     server_name: "Weather",
     why: { why: "changed" },
-    before: { ...ran, command_line: ["npx", "-y", "weather-mcp@1.4.1"], env: ran.env.slice(0, 1) },
+    before: {
+      ...ran,
+      command_line: ["npx", "-y", "weather-mcp@1.4.1"],
+      env: [...ran.env.slice(0, 1), { name: "TOKEN", template: "abc123", from_environment: [], secrets: [] }],
+    },
   });
 
   return {

@@ -43,7 +43,7 @@ test("several entries of a file are one list with one button, and what stands ou
   const serious: StandsOut[] = [{ what: "inline_code", program: "sh" }];
   await seen({ launches: [launch("a"), launch("b"), launch("c", { stands_out: serious })] });
   expect(spoken()).toContain("These 3 connectors are in your file");
-  expect(spoken()).toContain("sh gets its program as text on the command line");
+  expect(spoken()).toContain("sh runs a script that is written into the command itself");
   button("Allow the 2 that are ticked").click();
   await settle();
   expect(calls).toEqual(["approve_launches launch-a launch-b"]);
@@ -60,6 +60,12 @@ test("a tick decides, and each entry can be seen whole and kept blocked by itsel
   button("Keep blocked").click();
   await settle();
   expect(calls).toEqual(["keep_blocked launch-a"]);
+});
+
+test("the first list says what its ticks mean", async () => {
+  await seen({ launches: [launch("a"), launch("b")] });
+  expect(document.querySelectorAll("main input:checked")).toHaveLength(2);
+  expect(spoken()).toContain("Untick what you do not know");
 });
 
 test("an entry that a program asked for stands alone, and says who", async () => {
@@ -80,6 +86,29 @@ test("a changed command stands beside the approved one, and what is the same is 
   expect(left).toContain("weather-mcp@1.0.0");
   expect(right).toContain("--units metric");
   expect(document.querySelectorAll("main .side")).toHaveLength(2);
+});
+
+test("a value that looks like a key shows on a click alone, and that it changed is said without it", async () => {
+  const given = (name: string, template: string) => ({ name, template, from_environment: [], secrets: [] });
+  const now = { ...ran, env: [given("TOKEN", "abc123"), given("MODE", "fast"), given("KEY", "${secret:KEY}")] };
+  await seen({ launches: [launch("a", { now })] });
+  expect(spoken()).toContain("MODE = fast");
+  expect(spoken()).toContain("KEY = ${secret:KEY}");
+  expect(text()).not.toContain("abc123");
+  query<HTMLButtonElement>("[aria-label='Show: TOKEN']").click();
+  await settle();
+  expect(spoken()).toContain("TOKEN = abc123");
+  const before = { ...now, env: [given("TOKEN", "xyz789"), ...now.env.slice(1)] };
+  publish((snapshot) => ({
+    ...snapshot,
+    reviews: { ...snapshot.reviews, launches: [launch("b", { now, before, why: { why: "changed" } })] },
+  }));
+  await settle();
+  expect(text()).not.toMatch(/abc123|xyz789/);
+  expect(spoken()).toContain("The value is another than before.");
+  query<HTMLButtonElement>("[aria-label='Show: TOKEN']").click();
+  await settle();
+  expect(spoken()).toContain("xyz789");
 });
 
 test("a setting that is gone or new shows as such", () => {

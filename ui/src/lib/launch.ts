@@ -3,10 +3,19 @@ import type { EntryOrigin, Given, LaunchReview, LaunchShown, LaunchWhy, StandsOu
 import { commandLine } from "./entry";
 import * as m from "./messages";
 import { plain } from "./plain";
+import { isKeyInPlain } from "./plain-keys";
 import { whoWords } from "./who";
 
 /** `key` is the same for the same thing of two launches. `isSaid` where the text is in our own words. */
-export type Row = { key: string; label: string; text: string; notes: string[]; isSaid: boolean };
+export type Row = {
+  key: string;
+  label: string;
+  text: string;
+  notes: string[];
+  isSaid: boolean;
+  /** The name of a value that looks like a key, and is shown on a click alone. */
+  hides: string | null;
+};
 
 export type ComparedRow = Row & {
   /** What was approved before where that was another; null where there was nothing. */
@@ -48,7 +57,14 @@ export function comparedRows({ now, before }: Pick<LaunchReview, "now" | "before
   const compared = rows.map((one): ComparedRow => {
     const old = was(one.key);
     if (old && whole(old) === whole(one)) return { ...one, before: "same", isGone: false };
-    return { ...one, text: whole(one), notes: [], before: old ? whole(old) : null, isGone: false };
+    return {
+      ...one,
+      text: whole(one),
+      notes: [],
+      before: old ? whole(old) : null,
+      isGone: false,
+      hides: one.hides ?? old?.hides ?? null,
+    };
   });
   const gone = earlier.filter(({ key }) => !rows.some((one) => one.key === key));
   return [...compared, ...gone.map((one) => ({ ...one, text: "", notes: [], before: whole(one), isGone: true }))];
@@ -117,7 +133,7 @@ export function originWords(origin: EntryOrigin): string {
 }
 
 function row(key: string, label: string, text: string): Row {
-  return { key, label, text, notes: [], isSaid: false };
+  return { key, label, text, notes: [], isSaid: false, hides: null };
 }
 
 function givenRow(kind: "env" | "header", { name, template, from_environment, secrets }: Given): Row {
@@ -128,7 +144,8 @@ function givenRow(kind: "env" | "header", { name, template, from_environment, se
     ),
   ];
   const label = kind === "env" ? m.launch_receives() : m.effect_headers();
-  return { key: `${kind} ${name}`, label, text: `${name} = ${template}`, notes, isSaid: false };
+  const hides = isKeyInPlain(name, template) ? name : null;
+  return { key: `${kind} ${name}`, label, text: `${name} = ${template}`, notes, isSaid: false, hides };
 }
 
 function authWords(auth: string | null): string {

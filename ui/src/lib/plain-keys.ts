@@ -82,9 +82,20 @@ type IsOne = (value: string, isNamed: boolean) => boolean;
 const isPlainKey: IsOne = (value, isNamed) => isLiteral(value) && (isNamed || isKnownKey(value));
 const isStandIn: IsOne = (value, isNamed) => isBlank(value) && (isNamed || isKeyName(value));
 
+/** Whether a header or variable holds a key in plain text. */
+export function isKeyInPlain(name: string, value: string): boolean {
+  const [scheme, key] = cutScheme(value);
+  return isPlainKey(key, scheme !== "" || isKeyName(name));
+}
+
+function cutScheme(value: string): [string, string] {
+  const [, scheme = "", key = ""] = /^((?:Bearer|Basic|Token|ApiKey)\s+)?(.*)$/is.exec(value.trim()) ?? [];
+  return [scheme, key];
+}
+
 /** A header or a variable: a scheme before the key stays. */
 function keepValue(name: string, value: string, keep: Keep, isOne: IsOne): string {
-  const [, scheme = "", key = ""] = /^((?:Bearer|Basic|Token|ApiKey)\s+)?(.*)$/is.exec(value.trim()) ?? [];
+  const [scheme, key] = cutScheme(value);
   if (!isOne(key, scheme !== "" || isKeyName(name))) return value;
   return scheme + keep(/authorization$/i.test(name) ? "TOKEN" : name, key);
 }
