@@ -135,6 +135,10 @@ test("who may connect is chosen in words, and with nobody paired it is said", as
   await open(trusting({}), place);
   labelled("Only assistants that are paired").click();
   await settle();
+  expect(calls).toEqual([]);
+  expect(query("dialog").textContent).toContain("none gets an answer until you pair one");
+  button("Only paired ones").click();
+  await settle();
   expect(calls).toEqual(["set_api_mode token"]);
   expect(spoken()).toContain("No assistant is paired yet, so none can connect at present.");
   expect(spoken()).not.toContain("When a program that is not paired");
@@ -150,7 +154,7 @@ test("letting every program use tools is asked about, and no leaves it as it was
   expect(labelled("Ask me").checked).toBe(true);
   labelled("Allow it").click();
   await settle();
-  button("Let every program").click();
+  button("Allow without asking").click();
   await settle();
   expect(calls).toEqual(["set_walk_in allow"]);
 });
@@ -184,7 +188,11 @@ test("a refusal is told, and the mark goes back", async () => {
   await open(trusting({}, { refusal }), place);
   labelled("Only assistants that are paired").click();
   await settle();
+  button("Only paired ones").click();
+  await settle();
   expect(spoken()).toContain("The disk is full.");
+  button("Cancel").click();
+  await settle();
   expect(labelled("Every program that you run").checked).toBe(true);
 });
 
