@@ -44,6 +44,7 @@ class Pairing(unittest.TestCase):
     def test_the_code_that_the_assistant_shows_is_typed_and_its_token_works_until_it_is_removed(self):
         window = self.window
         window.button("Pair an assistant…").click()
+        window.button("Start the two minutes").click()
         window.sees("Waiting for an assistant")
         status, shown = self.pair(name="Test assistant")
         self.assertEqual(status, 200, shown)

@@ -29,6 +29,10 @@ test("pairing is opened by a click, counts down and can be called off", async ()
   await open(trusting({}), place);
   button("Pair an assistant…").click();
   await settle();
+  expect(calls).toEqual([]);
+  expect(spoken()).toContain("You then have two minutes");
+  button("Start the two minutes").click();
+  await settle();
   expect(spoken()).toContain("Waiting for an assistant");
   expect(spoken()).toContain("2:00 left");
   await settle(3_000);
@@ -46,6 +50,14 @@ test("whoever asks to be paired is shown with its path and can be turned away, a
   await settle();
   expect(calls).toEqual(["turn_away p1"]);
   expect(text()).toContain("Waiting for an assistant");
+test("a person is told which address an assistant needs, and a developer the exact requests", async () => {
+  await open(trusting({}), place);
+  expect(spoken()).toContain("http://127.0.0.1:7771/mcp/tools");
+  expect(spoken()).toContain("http://127.0.0.1:7771/mcp/clients/pair");
+  expect(query<HTMLDetailsElement>("main details").open).toBe(false);
+  expect(query("main details").textContent).toContain('{"pairing_id": "…"}');
+  await open(trusting({ api_mode: "token" }), place);
+  expect(spoken()).toContain("has to be paired first");
 });
 
 test("the one that asks shows with its program, and is paired with its code and never with changes by default", async () => {
