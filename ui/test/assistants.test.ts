@@ -50,6 +50,8 @@ test("whoever asks to be paired is shown with its path and can be turned away, a
   await settle();
   expect(calls).toEqual(["turn_away p1"]);
   expect(text()).toContain("Waiting for an assistant");
+});
+
 test("a person is told which address an assistant needs, and a developer the exact requests", async () => {
   await open(trusting({}), place);
   expect(spoken()).toContain("http://127.0.0.1:7771/mcp/tools");

@@ -167,12 +167,9 @@ test("what looks dangerous stands first, says why in words, and is never approve
   expect(countsOf(toolsReview("x"))).toBe("1 looks dangerous · 1 changed · 1 reworded · 2 new");
   expect(query("h3").textContent).toBe("query");
   expect(spoken()).toContain("It tells the assistant to read a private key and pass it on.");
-  expect(spoken()).toContain("U+200B ×3");
+  expect(spoken()).toContain("3 hidden characters");
   expect(query("[data-guided=tool-review] .primary").textContent?.trim()).toBe("Keep blocked");
   button("Approve several…").click();
-  expect(spoken()).toContain("3 hidden characters");
-  expect(query("[data-guided=tool-review] .primary").textContent).toBe("Keep blocked");
-  button("Approve the 4 without a warning…").click();
   await settle();
   expect(query("dialog").textContent).not.toContain("query");
   button("Approve 2").click();
