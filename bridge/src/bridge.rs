@@ -72,7 +72,7 @@ use crate::{
     store::ResultStore,
     tools::ToolList,
     traffic::Place,
-    trust::decision::View,
+    trust::{LaunchIdentity, decision::View},
     wishes::Wishes,
 };
 pub use crate::{
@@ -230,8 +230,21 @@ impl BridgeHandle {
     /// # Errors
     /// `bad_request` (where), `already_exists`, `not_saved`.
     pub async fn add(&self, id: ConnectorId, entry: Map<String, Value>) -> Result<ConnectorView, ApiError> {
-        self.edit(Edit::Add(id.clone(), entry)).await?;
+        self.edit(Edit::Add(id.clone(), entry, None)).await?;
         self.view_of(&id)
+    }
+
+    /// The same, of an entry that the person saw as this launch.
+    ///
+    /// # Errors
+    /// As [`BridgeHandle::add`]; `needs_review` where it would be another launch by now. Nothing was added then.
+    async fn add_as_shown(
+        &self,
+        id: ConnectorId,
+        entry: Map<String, Value>,
+        shown: LaunchIdentity,
+    ) -> Result<(), ApiError> {
+        self.edit(Edit::Add(id, entry, Some(shown))).await
     }
 
     /// Replaces an entry, keeping its comments where its members stay.

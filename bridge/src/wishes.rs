@@ -26,6 +26,7 @@ use crate::{
     ids::ConnectorId,
     secrets::{Binding, SecretName},
     snapshot::{ApprovalState, ApprovalView, Question},
+    trust::LaunchIdentity,
 };
 
 /// A change that a program wishes for.
@@ -124,8 +125,7 @@ impl fmt::Debug for Wish {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bound {
     Nothing,
-    /// Names exactly the launch.
-    Launch(String),
+    Launch(LaunchIdentity),
     /// Where a secret or a sign-in goes.
     Place(Binding),
 }

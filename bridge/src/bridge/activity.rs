@@ -288,7 +288,7 @@ impl Drop for Recording<'_> {
 /// A change made here.
 pub(super) fn edited(edit: &Edit) -> Entry {
     let (id, change, subject) = match edit {
-        Edit::Add(id, _) => (id, ActivityChange::Added, None),
+        Edit::Add(id, ..) => (id, ActivityChange::Added, None),
         Edit::Replace(id, _) => (id, ActivityChange::Edited, None),
         Edit::Enabled(id, true) => (id, ActivityChange::TurnedOn, None),
         Edit::Enabled(id, false) => (id, ActivityChange::TurnedOff, None),

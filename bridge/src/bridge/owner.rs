@@ -316,6 +316,7 @@ impl Owner {
     pub(super) async fn edit(&mut self, edit: Edit) -> Result<(), ApiError> {
         // What is on disk may be newer than what was last seen; an edit starts from it.
         self.reload().await;
+        self.as_shown(&edit).await?;
         let goes_on = if let Edit::Enabled(id, _) | Edit::Remove(id) = &edit {
             self.world.pauses.resume(id)
         } else {
@@ -366,7 +367,7 @@ impl Owner {
     async fn secrets_follow(&self, edit: &Edit, next: &Config) {
         let keychain = &self.world.keychain;
         match edit {
-            Edit::Add(id, _) => keychain.forget(id, names_of(&[valid(next, id.as_str())])),
+            Edit::Add(id, ..) => keychain.forget(id, names_of(&[valid(next, id.as_str())])),
             Edit::Remove(id) => keychain.forget(id, names_of(&[self.valid(id.as_str())])),
             Edit::Replace(id, _) | Edit::Args(id, _) => {
                 let (before, after) = (self.valid(id.as_str()), valid(next, id.as_str()));
@@ -396,7 +397,7 @@ impl Owner {
     /// A connector that is removed or made by the person inherits nothing.
     async fn pins_follow(&mut self, edit: &Edit) {
         match edit {
-            Edit::Add(id, _) | Edit::Remove(id) => {
+            Edit::Add(id, ..) | Edit::Remove(id) => {
                 self.views.drop_for_run(|rule| rule.server == *id);
                 let said = self.world.ledger.row(RowKind::Setting, &rules::said_key(id));
                 if (self.views.has_rules_of(id) || said.is_some())

@@ -13,11 +13,13 @@ use crate::{
     ids::{ConnectorId, ToolName},
     snapshot::{Notice, NoticeLevel},
     tools::pattern,
+    trust::LaunchIdentity,
 };
 
 /// A change to the person's file.
 pub(crate) enum Edit {
-    Add(ConnectorId, Map<String, Value>),
+    /// With what launch the person saw it as, where that was another look than writing it.
+    Add(ConnectorId, Map<String, Value>, Option<LaunchIdentity>),
     Replace(ConnectorId, Map<String, Value>),
     Enabled(ConnectorId, bool),
     ToolEnabled(ConnectorId, ToolName, bool),
@@ -193,7 +195,7 @@ fn edited(text: &str, present: &Config, change: &Edit) -> Result<String, ApiErro
     };
     let failed = |error: edit::EditError| ApiError::new(Code::NotSaved, format!("Nothing was changed: {error}."));
     match change {
-        Edit::Add(id, entry) => {
+        Edit::Add(id, entry, _) => {
             if exists(id) {
                 return Err(ApiError::new(
                     Code::AlreadyExists,
@@ -351,7 +353,8 @@ mod tests {
         let mut case = case(None);
         assert!(case.file.is_default());
         assert_eq!((case.keys(), case.text()), (vec!["filesystem"], None));
-        case.edit(&Edit::Add(id("b"), entry(r#"{"command": "y"}"#))).unwrap();
+        case.edit(&Edit::Add(id("b"), entry(r#"{"command": "y"}"#), None))
+            .unwrap();
         assert_eq!(case.keys(), ["filesystem", "b"]);
         assert!(!case.file.is_default());
         let text = case.text().unwrap();
@@ -438,9 +441,9 @@ mod tests {
         ] {
             assert_eq!(case.edit(&change).unwrap_err().code, Code::UnknownServer);
         }
-        let again = Edit::Add(id("a"), entry(r#"{"command": "x"}"#));
+        let again = Edit::Add(id("a"), entry(r#"{"command": "x"}"#), None);
         assert_eq!(case.edit(&again).unwrap_err().code, Code::AlreadyExists);
-        let bad = Edit::Add(id("n"), entry(r#"{"command": "x", "url": "https://e.example"}"#));
+        let bad = Edit::Add(id("n"), entry(r#"{"command": "x", "url": "https://e.example"}"#), None);
         assert_eq!(case.edit(&bad).unwrap_err().code, Code::BadRequest);
         assert_eq!(case.text().as_deref(), Some(ONE));
     }

@@ -103,7 +103,7 @@ impl BridgeHandle {
 /// that the file brings only withholds it.
 pub(super) fn ends_with(edit: &Edit, before: &Config, after: &Config) -> Option<ConnectorId> {
     let id = match edit {
-        Edit::Add(id, _) if address(after, id).is_some() => id,
+        Edit::Add(id, ..) if address(after, id).is_some() => id,
         Edit::Remove(id) if address(before, id).is_some() => id,
         Edit::Replace(id, _) if address(before, id).is_some_and(|was| address(after, id) != Some(was)) => id,
         Edit::Add(..)
@@ -326,8 +326,8 @@ mod tests {
             (replace(), Some(r#"{"command": "x"}"#), Some(HERE), false),
             (Edit::Remove(id()), Some(HERE), None, true),
             (Edit::Remove(id()), Some(r#"{"command": "x"}"#), None, false),
-            (Edit::Add(id(), entry()), None, Some(HERE), true),
-            (Edit::Add(id(), entry()), None, Some(r#"{"command": "x"}"#), false),
+            (Edit::Add(id(), entry(), None), None, Some(HERE), true),
+            (Edit::Add(id(), entry(), None), None, Some(r#"{"command": "x"}"#), false),
             (
                 Edit::Enabled(id(), false),
                 Some(HERE),

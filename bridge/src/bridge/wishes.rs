@@ -23,7 +23,7 @@ use crate::{
         ActivityCaller, ActivityQuestion, ActivityWhat, AllowedBy, ApprovalState, ApprovalView, ChangeQuestion,
         ConnectorView, EntryOrigin, LaunchReview, LaunchWhy, PersonAnswer, Question, Status, WhoView,
     },
-    trust::review::review_id,
+    trust::{LaunchIdentity, review::review_id},
     wishes::{Asked, Bound, Full, Placed, Taken, Wish, Wishing},
 };
 
@@ -180,14 +180,11 @@ impl BridgeHandle {
 
     async fn grant(&self, id: &str, wish: &Wish, view: ApprovalView, bound: &Bound) -> Result<ApprovalView, ApiError> {
         let done = match self.still_as_shown(wish, &view, bound).await {
-            Ok(None) => self.do_as_wished(wish).await,
+            Ok(None) => self.do_as_wished(wish, bound).await,
             Ok(Some(asked)) => {
                 self.inner.wishes.put_back(id, Some(asked));
                 self.settled().await;
-                return Err(ApiError::new(
-                    Code::NeedsReview,
-                    "What this would do has changed since it was shown. Nothing was done; look at it once more.",
-                ));
+                return Err(changed());
             }
             Err(error) => Err(error),
         };
@@ -198,6 +195,11 @@ impl BridgeHandle {
                     // It can never be done as it was shown.
                     Code::UnknownServer | Code::AlreadyExists => {
                         self.wish_ended(id, ApprovalState::Expired, view);
+                    }
+                    // Only when it was done it turned out to be another one.
+                    Code::NeedsReview => {
+                        let now = self.still_as_shown(wish, &view, bound).await;
+                        self.inner.wishes.put_back(id, now.ok().flatten());
                     }
                     _ => self.inner.wishes.put_back(id, None),
                 }
@@ -233,9 +235,13 @@ impl BridgeHandle {
         Ok((asked.bound != *shown || takes_anothers_place).then_some(asked))
     }
 
-    async fn do_as_wished(&self, wish: &Wish) -> Result<(), ApiError> {
+    async fn do_as_wished(&self, wish: &Wish, shown: &Bound) -> Result<(), ApiError> {
         match wish {
-            Wish::Add(id, entry) => self.add(id.clone(), entry.clone()).await.map(drop),
+            Wish::Add(id, entry) => match shown {
+                Bound::Launch(launch) => self.add_as_shown(id.clone(), entry.clone(), *launch).await,
+                // It was never shown as what it would run.
+                Bound::Nothing | Bound::Place(_) => Err(changed()),
+            },
             Wish::Enable(id) => self.set_enabled(id.clone(), true).await,
             Wish::AutoApprove(id, value) => self.set_auto_approve(id.clone(), value.clone()).await,
             Wish::Remove(id) => self.remove(id.clone()).await,
@@ -284,9 +290,8 @@ impl BridgeHandle {
     async fn question(&self, wish: &Wish, who: &WhoView) -> Result<Asked, ApiError> {
         let (change, bound) = match wish {
             Wish::Add(id, entry) => {
-                let launch = self.launch(id, entry, who).await?;
-                let bound = Bound::Launch(launch.id.clone());
-                (ChangeQuestion::Add { launch }, bound)
+                let (launch, identity) = self.launch(id, entry, who).await?;
+                (ChangeQuestion::Add { launch }, Bound::Launch(identity))
             }
             Wish::Enable(_) => (ChangeQuestion::Enable, Bound::Nothing),
             Wish::AutoApprove(_, value) => {
@@ -333,12 +338,12 @@ impl BridgeHandle {
         id: &ConnectorId,
         entry: &Map<String, Value>,
         who: &WhoView,
-    ) -> Result<LaunchReview, ApiError> {
+    ) -> Result<(LaunchReview, LaunchIdentity), ApiError> {
         let entry = config::validate_body(id, entry).map_err(ApiError::bad_request)?;
         let world = &self.inner.world;
         let prepared = world.prepare(&entry).await;
         let now = world.shown(&entry);
-        Ok(LaunchReview {
+        let review = LaunchReview {
             id: review_id(id, &prepared.identity, &LaunchWhy::New),
             server: id.clone(),
             server_name: entry.name.clone().unwrap_or_else(|| id.to_string()),
@@ -349,7 +354,8 @@ impl BridgeHandle {
             before: None,
             // What was decided of its connector is looked at once it is allowed.
             asleep: Vec::new(),
-        })
+        };
+        Ok((review, prepared.identity))
     }
 
     /// The question names the program once it is known where programs are; the login shell may take seconds to say it.
@@ -440,6 +446,14 @@ impl BridgeHandle {
     }
 }
 
+/// The refusal of a yes to something else than was shown.
+pub(super) fn changed() -> ApiError {
+    ApiError::new(
+        Code::NeedsReview,
+        "What this would do has changed since it was shown. Nothing was done; look at it once more.",
+    )
+}
+
 /// Whether the caller may ask for changes at all.
 fn may_manage(caller: &Caller) -> Result<(), ApiError> {
     match caller {
@@ -498,3 +512,6 @@ pub(super) fn draw_id() -> Result<String, ApiError> {
     })?;
     Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::{owner::Owner, person_file::Edit};
+use super::super::{owner::Owner, person_file::Edit, wishes};
 use crate::{
     clock::unix_ms,
     config::{self, Config, Connector, EntryKind, Launch},
@@ -33,7 +33,16 @@ impl Owner {
         }
         let of = |id: &ConnectorId| valid(next, id.as_str());
         let rows = match edit {
-            Edit::Add(id, _) | Edit::Replace(id, _) => match of(id) {
+            Edit::Add(id, _, Some(shown)) => match of(id) {
+                Some(entry) => {
+                    let row = self.look_at(&entry, ApprovedBy::Edit).await;
+                    // Where its file of variables changed at this very moment, it waits.
+                    let is_it = row.identity == *shown;
+                    is_it.then(|| (id.clone(), Some(row))).into_iter().collect()
+                }
+                None => Vec::new(),
+            },
+            Edit::Add(id, _, None) | Edit::Replace(id, _) => match of(id) {
                 Some(entry) => vec![(id.clone(), Some(self.look_at(&entry, ApprovedBy::Edit).await))],
                 None => Vec::new(),
             },
@@ -80,6 +89,21 @@ impl Owner {
     pub(crate) async fn forget_trust(&self, id: &ConnectorId) {
         if let Err(fault) = self.world.admission.forget(id).await {
             tracing::warn!(connector = %id, %fault, "what was allowed of it is forgotten as soon as it can be");
+        }
+    }
+
+    /// Compares what is to be added with what was shown.
+    ///
+    /// # Errors
+    /// `needs_review` where it would be another launch; `bad_request`.
+    pub(crate) async fn as_shown(&self, edit: &Edit) -> Result<(), ApiError> {
+        let Edit::Add(id, entry, Some(shown)) = edit else {
+            return Ok(());
+        };
+        let entry = config::validate_body(id, entry).map_err(ApiError::bad_request)?;
+        match self.world.prepare(&entry).await.identity == *shown {
+            true => Ok(()),
+            false => Err(wishes::changed()),
         }
     }
 
