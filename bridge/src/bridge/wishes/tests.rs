@@ -23,6 +23,7 @@ async fn bridge() -> (BridgeHandle, TempDir) {
         port: Some(0),
         shell: Shell::Headless(Headless::default()),
         secrets: KeepSecrets::Memory,
+        patience: Patience::default(),
     })
     .await
     .unwrap();
