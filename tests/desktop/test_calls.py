@@ -95,7 +95,7 @@ class Calls(unittest.TestCase):
         window.sees("Always allow this?")
         window.field("title").choose("is exactly this")
         window.field("text").choose("may be anything")
-        window.sees("may use write_note of Notes without asking, if “title” is \"shopping\"")
+        window.sees("may use write_note of “Notes” without asking, if “title” is \"shopping\"")
         window.find("//dialog//button[normalize-space(.)='Always allow']").click()
         self.runs(first)
         window.gone("wants to use")
@@ -136,7 +136,7 @@ class Calls(unittest.TestCase):
         self.is_denied(call)
         self.is_denied(self.write("two", "y"))
         self.window.go_to("#/approvals")
-        self.window.sees("may never use write_note of Notes")
+        self.window.sees("may never use write_note of “Notes”")
 
     def test_identical_questions_are_allowed_together_only_by_the_button_that_says_so(self):
         calls = [self.write("same", "x") for _ in range(3)]

@@ -261,7 +261,7 @@ test("“Always allow…” shows the rule before it is made, for this caller an
   button("Always allow…").click();
   await settle();
   expect(query("dialog .result").textContent).toBe(
-    'Claude Code may use write_file of Files without asking, if “path” is "notes/today.md".',
+    'Claude Code may use write_file of “Files” without asking, if “path” is "notes/today.md".',
   );
   await choose(select("path"), "any");
   expect(query("dialog .result").textContent).toContain("whatever the arguments are");
@@ -305,7 +305,7 @@ test("a rule about reading says so, and names no arguments", async () => {
   button("Always allow…").click();
   await settle();
   expect(query("dialog .result").textContent).toBe(
-    "Claude Code may read file:///notes/today.md of Files without asking.",
+    "Claude Code may read file:///notes/today.md of “Files” without asking.",
   );
   expect(query("dialog").textContent).not.toContain("arguments");
   button("Always allow").click();

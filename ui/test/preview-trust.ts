@@ -60,7 +60,7 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
     ],
   };
 
-  const longRule = `${long} may use ${long} of ${long} without asking, if "path" is in the folder /home/${long}.`;
+  const longRule = `${long} may use ${long} of “${long}” without asking, if “path” is in the folder /home/${long}.`;
   const someRules = [
     rule("r1", {}, { used: 12, last_used_at: now - 60_000 }),
     rule(
@@ -71,14 +71,14 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
     rule(
       "r2",
       { effect: "deny", patterns: ["delete_*"] },
-      { sentence: "Any program on this computer may not use delete_* of Files." },
+      { sentence: "Any program on this computer may never use delete_* of “Files”." },
     ),
     rule(
       "r3",
       { server: "linear", expires_at: now + 5_000_000 },
       {
         server_name: "Linear",
-        sentence: 'helper.py may use create_issue of Linear, if "team" is "CORE".',
+        sentence: 'helper.py may use create_issue of “Linear”, if “team” is "CORE".',
         sleeps: "changed",
       },
     ),

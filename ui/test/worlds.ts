@@ -349,7 +349,7 @@ export function rule(id: string, over: Partial<Rule> = {}, view: Partial<RuleVie
   return {
     rule: { ...ruleDraft, id, bound: [], origin: "person", made_at: now - 86_400_000, ...over },
     server_name: "Files",
-    sentence: 'Claude Code may use write_file of Files, if "path" is "notes/today.md".',
+    sentence: 'Claude Code may use write_file of “Files”, if “path” is "notes/today.md".',
     used: 0,
     sleeps: null,
     ...view,

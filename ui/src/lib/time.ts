@@ -10,10 +10,12 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 const words = new Intl.RelativeTimeFormat(m.locale, { numeric: "auto", style: "long" });
-const clock = new Intl.DateTimeFormat(m.locale, { hour: "2-digit", minute: "2-digit" });
+/** As logs have it, and the same everywhere. */
+const hourCycle = "h23";
+const clock = new Intl.DateTimeFormat(m.locale, { hour: "2-digit", minute: "2-digit", hourCycle });
 const tenths = new Intl.NumberFormat(m.locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
-const exact = new Intl.DateTimeFormat(m.locale, { dateStyle: "medium", timeStyle: "medium" });
-const date = new Intl.DateTimeFormat(m.locale, { dateStyle: "medium", timeStyle: "short" });
+const exact = new Intl.DateTimeFormat(m.locale, { dateStyle: "medium", timeStyle: "medium", hourCycle });
+const date = new Intl.DateTimeFormat(m.locale, { dateStyle: "medium", timeStyle: "short", hourCycle });
 
 /** "just now", "2 minutes ago", "yesterday"; a time in the future (a clock that was set back) counts as now. */
 export function ago(at: number, now: number): string {

@@ -6,7 +6,7 @@ use super::{Arguments, Condition, Effect, Kind, ProgramId, Rule, RuleCaller};
 const NAMED: usize = 3;
 
 impl Rule {
-    /// Such as "Claude Code may use read_file of Files, whatever the arguments." `connector` and `client` are the names
+    /// Such as "Claude Code may use read_file of “Files”, whatever the arguments." `connector` and `client` are the names
     /// that people know them by; `client` is needed only of a rule for a paired client.
     pub fn sentence(&self, connector: &str, client: Option<&str>) -> String {
         let who = match &self.caller {
@@ -21,9 +21,9 @@ impl Rule {
             Effect::Deny => ("may never", ""),
         };
         let what = match self.kind {
-            Kind::Tools => format!("use {} of {connector}", self.subjects("tool")),
-            Kind::Resources => format!("read {} of {connector}", self.subjects("resource")),
-            Kind::Prompts => format!("get {} of {connector}", self.subjects("prompt")),
+            Kind::Tools => format!("use {} of “{connector}”", self.subjects("tool")),
+            Kind::Resources => format!("read {} of “{connector}”", self.subjects("resource")),
+            Kind::Prompts => format!("get {} of “{connector}”", self.subjects("prompt")),
         };
         let how = match (&self.arguments, self.kind) {
             (Arguments::Any, Kind::Resources) => String::new(),
@@ -78,14 +78,14 @@ impl Condition {
     fn said(&self, name: &str) -> Option<String> {
         Some(match self {
             Self::Any => return None,
-            Self::Equals { value } => format!("\"{name}\" is {value}"),
+            Self::Equals { value } => format!("“{name}” is {value}"),
             Self::OneOf { values } => {
                 let values: Vec<_> = values.iter().map(ToString::to_string).collect();
-                format!("\"{name}\" is one of {}", values.join(", "))
+                format!("“{name}” is one of {}", values.join(", "))
             }
-            Self::Url { origin, path } if path.is_empty() => format!("\"{name}\" is an address at {origin}"),
-            Self::Url { origin, path } => format!("\"{name}\" is an address below {origin}/{}", path.join("/")),
-            Self::Inside { folder } => format!("\"{name}\" is in the folder {folder}"),
+            Self::Url { origin, path } if path.is_empty() => format!("“{name}” is an address at {origin}"),
+            Self::Url { origin, path } => format!("“{name}” is an address below {origin}/{}", path.join("/")),
+            Self::Inside { folder } => format!("“{name}” is in the folder {folder}"),
         })
     }
 }

@@ -508,7 +508,7 @@ fn a_rule_can_be_said_in_a_sentence() {
                 caller: of_client,
                 ..rule.clone()
             },
-            "Claude Code may use read of Files, whatever the arguments.",
+            "Claude Code may use read of “Files”, whatever the arguments.",
         ),
         (
             Rule {
@@ -516,21 +516,21 @@ fn a_rule_can_be_said_in_a_sentence() {
                 bound: many.into(),
                 ..rule.clone()
             },
-            "agent.py may use 4 tools of Files, whatever the arguments.",
+            "agent.py may use 4 tools of “Files”, whatever the arguments.",
         ),
         (
             Rule {
                 arguments: inside,
                 ..rule.clone()
             },
-            "Any program on this computer may use read of Files, if \"path\" is in the folder /notes.",
+            "Any program on this computer may use read of “Files”, if “path” is in the folder /notes.",
         ),
         (
             Rule {
                 arguments: each(&[("path", Condition::Any)]),
                 ..rule.clone()
             },
-            "Any program on this computer may use read of Files, with any value of the arguments that it declares.",
+            "Any program on this computer may use read of “Files”, with any value of the arguments that it declares.",
         ),
         (
             Rule {
@@ -539,7 +539,7 @@ fn a_rule_can_be_said_in_a_sentence() {
                 patterns: vec!["*".into()],
                 ..rule.clone()
             },
-            "Any program on this computer may never use any tool of Files.",
+            "Any program on this computer may never use any tool of “Files”.",
         ),
         (
             Rule {
@@ -548,7 +548,7 @@ fn a_rule_can_be_said_in_a_sentence() {
                 arguments: url,
                 ..rule.clone()
             },
-            "Any program on this computer may never use read of Files, if \"url\" is an address below https://a.example/v1.",
+            "Any program on this computer may never use read of “Files”, if “url” is an address below https://a.example/v1.",
         ),
         (
             Rule {
@@ -557,7 +557,7 @@ fn a_rule_can_be_said_in_a_sentence() {
                 patterns: vec!["file:///*".into()],
                 ..rule.clone()
             },
-            "Any program on this computer may read file:///* of Files.",
+            "Any program on this computer may read file:///* of “Files”.",
         ),
     ] {
         assert_eq!(rule.sentence("Files", Some("Claude Code")), expected);
