@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    bridge::{BridgeOptions, Headless},
+    bridge::{BridgeOptions, Headless, Patience},
     home::Home,
     secrets::KeepSecrets,
 };
