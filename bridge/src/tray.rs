@@ -335,7 +335,7 @@ fn words(status: Status) -> &'static str {
         Status::Paused => "Paused",
         Status::KeychainUnavailable => "Keychain locked or missing",
         Status::Error => "Not working",
-        Status::Invalid => "Entry has a mistake",
+        Status::Invalid => "Has a mistake in the file",
     }
 }
 

@@ -155,7 +155,7 @@ class Calls(unittest.TestCase):
         window.go_to("#/add")
         window.field("Paste an address").type(f"{sys.executable} {changing_server.__file__} {self.desktop.folder} diary")
         window.sees("This runs a program that can read everything you can.")
-        window.field("Id").type("diary")
+        window.field("Short name").type("diary")
         window.button("Add").click()
         window.sees("What may assistants do without asking you?")
         # Nothing is chosen for the person.

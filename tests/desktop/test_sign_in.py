@@ -241,7 +241,7 @@ class SignIn(unittest.TestCase):
         window = self.window()
         window.go_to("#/add")
         window.field("Paste an address").type(f"{authority.base}/mcp")
-        window.field("Id").type("notes")
+        window.field("Short name").type("notes")
         window.button("Add").click()
         window.button("Sign in").click()
         self.desktop.start_again(follow(self.browser.page()))

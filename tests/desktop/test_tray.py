@@ -59,7 +59,7 @@ class Tray(unittest.TestCase):
         tray.line("Files ·")
         calm = tray.icon()
         self.desktop.save({"files": FILES, "Bad": {"command": "x", "url": "https://example.com/mcp"}})
-        line = tray.line("Bad: Entry has a mistake")
+        line = tray.line("Bad: Has a mistake in the file")
         app.until("another icon", lambda: tray.icon() != calm)
         line.click()
         app.window()

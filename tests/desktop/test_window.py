@@ -24,7 +24,7 @@ class Connectors(unittest.TestCase):
         window.go_to("#/add")
         window.field("Paste an address").type(f"{EVERYTHING} stdio")
         window.sees("This runs a program that can read everything you can.")
-        window.field("Id").type("everything")
+        window.field("Short name").type("everything")
         window.button("Add").click()
 
         servers = lambda: self.config()["servers"]

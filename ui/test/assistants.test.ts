@@ -69,7 +69,7 @@ test("the one that asks shows with its program, and is paired with its code and 
   expect(spoken()).toContain("/home/ada/bots/helper.py");
   expect(button("Pair").disabled).toBe(true);
   await write(query("#pairing-code"), "123 456");
-  expect(labelled("ask for changes").checked).toBe(false);
+  expect(labelled("ask you for changes").checked).toBe(false);
   button("Pair").click();
   await settle();
   expect(calls).toEqual([
@@ -118,7 +118,7 @@ test("paired assistants say what they may do and since when they were not used, 
   expect(spoken()).toContain("used 2 minutes ago");
   expect(spoken()).toContain("see your tools · use your tools · all connectors");
   expect(spoken()).toContain("see your tools · only Linear");
-  expect(spoken()).toContain("these limits are a filter, not a lock");
+  expect(spoken()).toContain("these limits lock nothing");
   await open(trusting({ api_mode: "token" }, { clients }), place);
   expect(spoken()).not.toContain("a filter");
 });
@@ -129,7 +129,7 @@ test("an assistant is told to ask itself, is changed, and is removed after a que
   await settle(2_000);
   button("Change…: Claude Code").click();
   await settle();
-  labelled("ask for changes").click();
+  labelled("ask you for changes").click();
   await settle();
   button("Save").click();
   await settle();

@@ -131,9 +131,20 @@ test("a tool gets the arguments exactly as they were written", async () => {
   await settle();
   expect(calls).toEqual(['try_tool mcp__files__f {"n":12345678901234567890123.10}']);
   expect(text()).toContain("Done in 3\u00a0ms");
-  button("Write the arguments as JSON").click();
+  button("Write it as JSON instead").click();
   await settle();
   expect(query<HTMLTextAreaElement>("#raw-arguments").value).toBe('{\n  "n": 12345678901234567890123.10\n}');
+});
+
+test("a tool is called what its makers call it for people, with its own name beside", async () => {
+  const titled = tool("files", "f_1", { type: "object" }, { title: "Find a file", description: "Finds it." });
+  await open(world(ordinary, { tools: { files: [titled, tool("files", "g_2", {})] } }), "#/connectors/files/tools/f_1");
+  expect([...document.querySelectorAll("main li .name")].map(({ textContent }) => textContent)).toEqual([
+    "Find a file",
+    "g_2",
+  ]);
+  expect(query("main li").textContent).toContain("f_1");
+  expect(query("#tool-name").textContent?.trim()).toBe("Find a file");
 });
 
 test("a slow tool can be cancelled after half a second and says so", async () => {
@@ -180,7 +191,7 @@ test("adding shows what will run and the consent, and refuses an id that is take
   expect(text()).toContain("This downloads and runs a program that can read everything you can.");
   expect(query("pre").textContent).toBe("npx -y weather-mcp");
   expect(text()).toContain("KEY = (your key KEY)");
-  expect(text()).toContain("Another connector has this id already.");
+  expect(text()).toContain("Another connector has this short name already.");
   expect(button("Add").disabled).toBe(true);
   await write(query("#proposal-0"), "weather");
   query("form").dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
@@ -238,7 +249,7 @@ test("an entry with a mistake cannot be saved and shows where it is", async () =
 test("a saved entry is strict JSON, and lost comments are announced", async () => {
   await open(world(ordinary, { entries: { files: '{ "command": "x" }' } }), "#/connectors/files/settings");
   await write(query("textarea"), '{ // why\n "command": "y", }');
-  expect(text()).toContain("Comments inside this entry are lost");
+  expect(text()).toContain("Comments in it are lost");
   query("form").dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
   await settle();
   expect(JSON.parse((calls[0] ?? "").replace("replace files ", ""))).toEqual({ command: "y" });
@@ -330,7 +341,7 @@ test("the focus stays near when the thing it was on goes away", async () => {
   await frame();
   expect(focused().textContent).toBe("Add item");
 
-  button("Write the arguments as JSON").focus();
+  button("Write it as JSON instead").focus();
   focused().click();
   await frame();
   expect(focused().tagName).not.toBe("BODY");
