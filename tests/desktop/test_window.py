@@ -131,7 +131,7 @@ class Keyboard(unittest.TestCase):
         window.tab_to("Try a tool")
         window.press("Enter")
         window.sees("Choose a tool")
-        window.tab_to("echo")
+        window.tab_to("Echo Tool")
         window.press("Enter")
         window.tab_to("message")
         window.press(*"typed")

@@ -33,6 +33,10 @@ test("adding ends with a choice, and without another one nothing is allowed", as
   await added();
   expect(spoken()).toContain("What may assistants do without asking you?");
   expect(query<HTMLInputElement>("main input[type=radio]:checked").value).toBe("nothing");
+  // One thing to do at a time.
+  expect([...document.querySelectorAll("main .primary")].map(({ textContent }) => textContent?.trim())).toEqual([
+    "Ask me each time",
+  ]);
   button("Ask me each time").click();
   await settle();
   expect(calls).toEqual(["choose a nothing"]);
