@@ -1,6 +1,6 @@
 /**
  * Mounts the window over a fixture, chosen by `?world=` and `?theme=`, for looking at it in a browser. `?press=` names a
- * button to press once it is awake.
+ * button to press once it is awake, `?paste=` a text to paste on the screen that adds.
  */
 import "./freeze";
 import "../src/tokens.css";
@@ -53,7 +53,7 @@ const common: Partial<World> = {
       const entry = JSON.stringify({ transport: "http", url: text }, null, 2);
       return { proposals: [{ id: "example", entry, summary: text, notes: [], problem: null }], problem: null };
     }
-    if (text.startsWith("npx")) {
+    if (text.startsWith("npx") || text.startsWith("hello")) {
       const [command, ...args] = text.split(/\s+/);
       const entry = JSON.stringify({ transport: "stdio", command, args, env: { API_KEY: "YOUR_API_KEY" } }, null, 2);
       const notes = ["No fixed version is named: a different program may run tomorrow."];
@@ -62,6 +62,7 @@ const common: Partial<World> = {
     }
     return { proposals: [], problem: "This is neither an address, nor a command line, nor JSON with servers in it." };
   },
+  missingProgram: (entry) => (entry.includes("hello") ? "hello" : null),
   answer(name, input) {
     if (name.endsWith("list_directory")) return "never";
     if (name.endsWith("edit_file")) {
@@ -382,6 +383,16 @@ setWorld({
 if (asked.has("rtl")) document.documentElement.dir = "rtl";
 const target = document.getElementById("app");
 if (target) mount(App, { target });
+
+const pasted = asked.get("paste");
+if (pasted !== null) {
+  setTimeout(() => {
+    const field = document.querySelector<HTMLTextAreaElement>("#paste");
+    if (!field) return;
+    field.value = pasted;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }, wakeMs);
+}
 
 const press = asked.get("press");
 if (press !== null) {

@@ -120,7 +120,7 @@ export const entry_as_json = (): string => "As it is written in the file (JSON)"
 export const plain_key_text = (p: { count: number }): string => plural(p.count, { one: "This looks like a key. It would be written to connectors.json, where every program of yours can read it.", other: "These look like keys. They would be written to connectors.json, where every program of yours can read them." });
 export const plain_key_keep = (p: { count: number }): string => plural(p.count, { one: "Keep it in the keychain", other: "Keep them in the keychain" });
 export const plain_key_kept = (p: { count: number }): string => plural(p.count, { one: "The key goes into the keychain when you press Add.", other: "The keys go into the keychain when you press Add." });
-export const stand_in_text = (p: { count: number }): string => plural(p.count, { one: "This holds the place of your own key. Put it here: it goes into the keychain when you press Add.", other: "These hold the places of your own keys. Put them here: they go into the keychain when you press Add." });
+export const stand_in_text = (p: { count: number }): string => plural(p.count, { one: "A key of your own belongs here. It goes into the keychain when you press Add.", other: "Keys of your own belong here. They go into the keychain when you press Add." });
 export const stand_in_for = (p: { text: string | number }): string => `in place of “${p.text}”`;
 export const stand_in_later = (): string => "What you leave empty you are asked for afterwards.";
 export const added = (): string => "Added.";
