@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use subtle::ConstantTimeEq as _;
 use tokio::{sync::Notify, time::Instant};
 
-use self::book::{Book, Item, Kept};
+use self::book::{Book, Ended, Item, Kept};
 pub use self::book::{Full, MOST, MOST_OF_ONE, Taken, WAITS};
 use crate::{
     approval::{Asker, Group},
@@ -26,7 +26,7 @@ use crate::{
     ids::ConnectorId,
     secrets::{Binding, SecretName},
     snapshot::{ApprovalState, ApprovalView, Question},
-    trust::LaunchIdentity,
+    trust::{LaunchIdentity, rules::Bound as BoundTool},
 };
 
 /// A change that a program wishes for.
@@ -126,6 +126,11 @@ impl fmt::Debug for Wish {
 pub enum Bound {
     Nothing,
     Launch(LaunchIdentity),
+    /// What may run without asking: these tools as they are, of this launch.
+    Tools {
+        launch: LaunchIdentity,
+        tools: Vec<BoundTool>,
+    },
     /// Where a secret or a sign-in goes.
     Place(Binding),
 }
@@ -259,16 +264,16 @@ impl Wishes {
         }
     }
 
+    /// Takes back what is wished about a connector that is another one now, but for what is being granted; those.
+    pub fn withdraw_about(&self, server: &ConnectorId) -> Vec<ApprovalView> {
+        let gone = self.lock().withdraw_about(server);
+        self.tell_all(gone)
+    }
+
     /// Says no to all that these callers wished; those.
     pub fn deny(&self, group: &Group) -> Vec<ApprovalView> {
         let denied = self.lock().deny(group);
-        denied
-            .into_iter()
-            .map(|(view, caller)| {
-                self.tell(&view, &caller);
-                view
-            })
-            .collect()
+        self.tell_all(denied)
     }
 
     /// Shows a question as it is known now.
@@ -295,6 +300,14 @@ impl Wishes {
                 return over;
             }
         }
+    }
+
+    fn tell_all(&self, ended: Vec<Ended>) -> Vec<ApprovalView> {
+        let told = ended.into_iter().map(|(view, caller)| {
+            self.tell(&view, &caller);
+            view
+        });
+        told.collect()
     }
 
     fn tell(&self, view: &ApprovalView, caller: &str) {

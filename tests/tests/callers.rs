@@ -243,6 +243,70 @@ fn a_yes_to_what_has_changed_since_it_was_shown_is_none() {
 }
 
 #[test]
+fn a_yes_to_let_tools_run_is_to_the_tools_that_were_shown() {
+    let home = Home::new();
+    let told = home.path().join("told.json");
+    let tell = |description: &str| {
+        let tool =
+            json!({"name": "look", "description": "Looks.", "inputSchema": {"type": "object", "title": description}});
+        let beside = told.with_extension("next");
+        std::fs::write(&beside, json!({"tools": [tool]}).to_string()).unwrap();
+        std::fs::rename(&beside, &told).unwrap();
+    };
+    tell("one");
+    let fake = Fake::new("ok").option("list", "told").option("told", told.display());
+    let bridge = Daemon::serving(home, [("s", fake.entry())]);
+    bridge.wait_for_tool("mcp__s__look");
+    let wish = json!({"id": "s", "auto_approve": ["look"]});
+    let id = waits(&bridge.post("/mcp/servers/auto-approve", &wish));
+    let shown = || bridge.owner_get(&format!("/mcp/approvals/{id}")).ok()["question"]["change"]["tools"].clone();
+    assert_eq!(shown(), json!(["look"]));
+    // It becomes another one, and is held until the person has looked at it.
+    tell("two");
+    let announce = json!({"name": "mcp__s__announce", "input": {}});
+    bridge.owner_post("/mcp/call", &announce).ok();
+    eventually("the other one", SOON, || {
+        (!bridge.tool_names().contains(&"mcp__s__look".to_owned())).then_some(())
+    });
+    answer(&bridge, &id, "approve").refused(409, "needs_review");
+    assert!(!bridge.home.config().contains("autoApprove"));
+    assert_eq!(shown(), json!([]), "it waits with what it would be now");
+    bridge.terminate();
+}
+
+#[test]
+fn what_was_wished_about_a_connector_goes_with_it() {
+    let bridge = with_fake();
+    let entry = || {
+        let mut entry = Fake::new("ok").entry();
+        entry["id"] = json!("fake");
+        entry
+    };
+    let wish = || waits(&bridge.post("/mcp/servers/remove", &json!({"id": "fake"})));
+    let removed = wish();
+    bridge.owner_post("/mcp/servers/remove", &json!({"id": "fake"})).ok();
+    assert_eq!(state(&bridge, &removed), "expired");
+    bridge.owner_post("/mcp/servers/add", &entry()).ok();
+    answer(&bridge, &removed, "approve").refused(403, "approval_timeout");
+    assert!(bridge.server("fake").is_some());
+
+    let renamed = wish();
+    let config = bridge.home.config();
+    bridge.home.write_config(&config.replace("\"fake\"", "\"other\""));
+    bridge.wait_for_tool("mcp__other__echo");
+    assert_eq!(state(&bridge, &renamed), "expired");
+
+    let mine = waits(&bridge.post("/mcp/servers/add", &entry()));
+    bridge.owner_post("/mcp/servers/add", &entry()).ok();
+    assert_eq!(
+        state(&bridge, &mine),
+        "expired",
+        "the person added another one under this name"
+    );
+    bridge.terminate();
+}
+
+#[test]
 fn five_changes_of_one_program_wait_and_its_next_is_told_to_come_again() {
     let bridge = with_fake();
     let add = |number: usize| {

@@ -389,7 +389,7 @@ test("no two changes share a sentence, and no yes is its no", () => {
     { change: "disable" },
     { change: "remove" },
     { change: "reconnect" },
-    { change: "auto_approve", patterns: ["*"] },
+    { change: "auto_approve", patterns: ["*"], tools: ["read_file"] },
     { change: "set_secret", name: "A", replaces: false, goes_to: "x" },
     { change: "forget_secret", name: "A" },
     { change: "sign_in" },

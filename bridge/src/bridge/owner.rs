@@ -238,6 +238,12 @@ impl Owner {
     /// Brings what runs into line with `config`.
     pub(super) async fn apply(&mut self, config: Config) {
         let changes = config::diff(&self.config, &config);
+        let gone = |entry: &&config::Entry| !config.entries.iter().any(|now| now.key == entry.key);
+        for entry in self.config.entries.iter().filter(gone) {
+            if let Ok(id) = ConnectorId::parse(&entry.key) {
+                self.wishes_end(&id);
+            }
+        }
         self.config = config;
         self.tell_keychain();
         self.tighten().await;
@@ -252,6 +258,13 @@ impl Owner {
                 },
                 Change::Start | Change::Restart | Change::Stop => self.replace(key).await,
             }
+        }
+    }
+
+    /// What was wished about one that is gone, or another by now, was not wished about this one.
+    fn wishes_end(&self, id: &ConnectorId) {
+        for view in self.inner.wishes.withdraw_about(id) {
+            self.world.activity.record(super::wishes::entry(&view));
         }
     }
 
@@ -347,6 +360,9 @@ impl Owner {
             self.judge_again().await;
         }
         self.world.activity.record(activity::edited(&edit));
+        if let Edit::Add(id, ..) | Edit::Remove(id) = &edit {
+            self.wishes_end(id);
+        }
         if let Edit::Remove(id) = &edit {
             self.world.forget(id).await;
             if let Some(earlier) = self.leaving.remove(id.as_str()) {

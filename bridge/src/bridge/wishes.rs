@@ -240,10 +240,13 @@ impl BridgeHandle {
             Wish::Add(id, entry) => match shown {
                 Bound::Launch(launch) => self.add_as_shown(id.clone(), entry.clone(), *launch).await,
                 // It was never shown as what it would run.
-                Bound::Nothing | Bound::Place(_) => Err(changed()),
+                Bound::Nothing | Bound::Tools { .. } | Bound::Place(_) => Err(changed()),
             },
             Wish::Enable(id) => self.set_enabled(id.clone(), true).await,
-            Wish::AutoApprove(id, value) => self.set_auto_approve(id.clone(), value.clone()).await,
+            Wish::AutoApprove(id, value) => match shown {
+                Bound::Tools { tools, .. } => self.set_auto_approve_as_shown(id.clone(), value.clone(), tools).await,
+                Bound::Nothing | Bound::Launch(_) | Bound::Place(_) => Err(changed()),
+            },
             Wish::Remove(id) => self.remove(id.clone()).await,
             Wish::SetSecret { id, name, value } => self.set_secret(id.clone(), name.clone(), value.clone()).await,
             Wish::ForgetSecret(id, name) => self.forget_secret(id.clone(), name.clone()).await,
@@ -294,13 +297,20 @@ impl BridgeHandle {
                 (ChangeQuestion::Add { launch }, Bound::Launch(identity))
             }
             Wish::Enable(_) => (ChangeQuestion::Enable, Bound::Nothing),
-            Wish::AutoApprove(_, value) => {
+            Wish::AutoApprove(id, value) => {
+                let entry = self.door(id)?.shared.entry();
+                let launch = self.inner.world.prepare(&entry).await.identity;
+                let bound = self.wished(id, value);
                 let patterns = match value {
                     AutoApprove::None => Vec::new(),
                     AutoApprove::All => vec!["*".to_owned()],
                     AutoApprove::Patterns(patterns) => patterns.clone(),
                 };
-                (ChangeQuestion::AutoApprove { patterns }, Bound::Nothing)
+                let tools = bound.iter().map(|bound| bound.tool.to_string()).collect();
+                (
+                    ChangeQuestion::AutoApprove { patterns, tools },
+                    Bound::Tools { launch, tools: bound },
+                )
             }
             Wish::Remove(_) => (ChangeQuestion::Remove, Bound::Nothing),
             Wish::SetSecret { id, name, .. } => {

@@ -132,6 +132,8 @@ pub enum ChangeQuestion {
     /// `patterns` as they would stand in the file; one `*` = all tools.
     AutoApprove {
         patterns: Vec<String>,
+        /// The tools of now that these cover, by the upstream's own names. A yes is to these as they are.
+        tools: Vec<String>,
     },
     /// `name` is `null` for the token itself.
     SetSecret {

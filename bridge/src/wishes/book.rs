@@ -8,6 +8,7 @@ use super::{Asked, Bound, Wish};
 use crate::{
     approval::{Asker, Group},
     fairness,
+    ids::ConnectorId,
     snapshot::{ApprovalState, ApprovalView, Question},
 };
 
@@ -188,6 +189,11 @@ impl Book {
     /// Those of a caller that are not being granted.
     pub fn withdraw(&mut self, caller: &str) -> Vec<Ended> {
         self.end_all(ApprovalState::Expired, |item| item.asker.label == caller)
+    }
+
+    /// Those about a connector that are not being granted.
+    pub fn withdraw_about(&mut self, server: &ConnectorId) -> Vec<Ended> {
+        self.end_all(ApprovalState::Expired, |item| item.view.server == *server)
     }
 
     /// Says no to those of these callers that are not being granted.

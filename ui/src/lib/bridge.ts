@@ -260,7 +260,11 @@ size: number,
  */
 known: boolean, };
 
-export type ChangeQuestion = { "change": "add", launch: LaunchReview, } | { "change": "enable" } | { "change": "disable" } | { "change": "remove" } | { "change": "reconnect" } | { "change": "auto_approve", patterns: Array<string>, } | { "change": "set_secret", name: string | null, 
+export type ChangeQuestion = { "change": "add", launch: LaunchReview, } | { "change": "enable" } | { "change": "disable" } | { "change": "remove" } | { "change": "reconnect" } | { "change": "auto_approve", patterns: Array<string>, 
+/**
+ * The tools of now that these cover, by the upstream's own names. A yes is to these as they are.
+ */
+tools: Array<string>, } | { "change": "set_secret", name: string | null, 
 /**
  * There is one already, which it would take the place of.
  */
