@@ -242,6 +242,19 @@ test("how far an answer reaches stands beside it", async () => {
   expect(described("Stop this program asking for an hour")).toBe("That denies this and everything else it asks.");
 });
 
+test("identical questions of a list say so in their lines, and only a click on that allows them together", async () => {
+  const other = { arguments: [argument("path", "b.md")] };
+  await open(waiting(call("q1", { same: 1 }), call("q2", { same: 1 }), call("q3", other)), place);
+  const lines = [...document.querySelectorAll("[aria-expanded]")].map((line) =>
+    /2 times the same/.test(line.textContent),
+  );
+  expect(lines).toEqual([true, true, false]);
+  await settle(wakeMs);
+  button("Allow once").click();
+  await settle();
+  expect(calls).toEqual(["answer_call q1 once false"]);
+});
+
 test("a key pressed once more never answers the next question of a list", async () => {
   await open(waiting(call("q1"), call("q2", { arguments: [] }), call("q3", { arguments: [] })), place);
   await settle(wakeMs);

@@ -57,6 +57,17 @@ function toolCall({ question }: ApprovalView): { tool: string; title: string; gi
   return { tool: subject.tool, title: subject.title ?? subject.tool, given };
 }
 
+/** How many wait that ask for exactly the same, this one among them. */
+export function sameOf({ question }: ApprovalView): number {
+  switch (question.kind) {
+    case "call":
+      return question.call.same + 1;
+    case "elicitation":
+    case "manage":
+      return 1;
+  }
+}
+
 /** Whoever asks; null of what an upstream asks. */
 export function callerOf({ question }: ApprovalView): WhoView | null {
   switch (question.kind) {
