@@ -200,6 +200,7 @@ impl Approvals {
             server: server.clone(),
             server_name,
             asked_at: now,
+            refused: 0,
             expires_at: now,
             question,
         };
@@ -209,7 +210,15 @@ impl Approvals {
         };
         let mut queue = self.lock();
         let caller = asker.label.clone();
-        let makes_way = queue.ask(view, asker, matter, waiter, Instant::now())?;
+        let makes_way = match queue.ask(view, asker, matter, waiter, Instant::now()) {
+            Ok(makes_way) => makes_way,
+            Err(full) => {
+                drop(queue);
+                // It is counted where the person sees it.
+                self.changed.notify_one();
+                return Err(full.into());
+            }
+        };
         if let Some(makes_way) = makes_way {
             // It waits for as long as the queue is held.
             let _ = self.settle(&mut queue, &makes_way, Verdict::MadeWay);

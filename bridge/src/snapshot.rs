@@ -19,7 +19,8 @@ pub use self::{
         AllowedBy, Arguments, ExportFormat, PersonAnswer, RuleUse, StandingPolicy,
     },
     approval::{
-        ApprovalState, ApprovalView, ArgumentView, AskedSubject, CallQuestion, ChangeQuestion, Elicitation, Question,
+        ApprovalState, ApprovalView, ArgumentView, AskedSubject, CallQuestion, ChangeQuestion, Elicitation, FileWrite,
+        Question,
     },
     review::{
         EntryOrigin, FindingView, Given, LaunchReview, LaunchShown, LaunchWhy, Reviews, RuleProposal, StandsOut,

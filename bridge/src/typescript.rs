@@ -44,6 +44,7 @@ pub(crate) fn declarations() -> String {
         snapshot::Question,
         snapshot::Elicitation,
         snapshot::CallQuestion,
+        snapshot::FileWrite,
         snapshot::AskedSubject,
         snapshot::ArgumentView,
         snapshot::ChangeQuestion,

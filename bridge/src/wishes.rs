@@ -192,6 +192,7 @@ impl Wishes {
             server: wishing.wish.server().clone(),
             server_name: wishing.server_name,
             asked_at: now,
+            refused: 0,
             expires_at: now + u64::try_from(WAITS.as_millis()).unwrap_or(u64::MAX),
             question: wishing.question,
         };

@@ -230,6 +230,29 @@ test("rows of one caller say what tells them apart, and not again who asks", asy
   expect(rows).toEqual(["▾ write_note · title: note 1", "▸ write_note · title: note 2"]);
 });
 
+test("whether a file is created or replaced is said where that is known", async () => {
+  await open(
+    waiting(call("q1", { writes: "replaces" }), call("q2", { who: script, writes: "creates" }), call("q3", {})),
+    place,
+  );
+  const titles = [...document.querySelectorAll("section[data-guided] h2, .row")].map((one) => one.textContent ?? "");
+  expect(titles.some((one) => one.includes("Claude Code wants to replace a file"))).toBe(true);
+  expect(titles.some((one) => one.includes("python3 wants to create a file"))).toBe(true);
+  expect(titles.some((one) => one.includes("Claude Code wants to create or replace a file"))).toBe(true);
+});
+
+test("what found no room is said with what waits, and does not put the buttons to sleep", async () => {
+  await open(waiting(call("q1"), call("q2", { arguments: [] })), place);
+  expect(text()).not.toContain("refused");
+  await settle(wakeMs);
+  publish((snapshot) => ({ ...snapshot, approvals: snapshot.approvals.map((one) => ({ ...one, refused: 6 })) }));
+  await settle();
+  expect(text()).toContain("6 more were refused, because so many wait for you.");
+  button("Allow once").click();
+  await settle();
+  expect(calls).toEqual(["answer_call q1 once false"]);
+});
+
 test("how far an answer reaches stands beside it", async () => {
   await open(waiting(call("q1")), place);
   const described = (name: string) => query(`#${button(name).getAttribute("aria-describedby")}`).textContent;

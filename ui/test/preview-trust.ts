@@ -51,6 +51,7 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
     is_local: false,
     who: script,
     same: 2,
+    writes: null,
     arguments: [
       argument("team", "CORE"),
       argument("url", "https://example.com/a/b?c=1"),
@@ -110,7 +111,7 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
         approvals: [
           call("q1"),
           call("q2", { arguments: [argument("path", "notes/b.md"), argument("content", "x")] }),
-          call("q3", { arguments: [argument("path", `${long}.md`)] }),
+          call("q3", { writes: "replaces", arguments: [argument("path", `${long}.md`)] }, { refused: 6 }),
           manage("q4", {
             change: "set_secret",
             name: "WEATHER_KEY",

@@ -195,6 +195,7 @@ export function call(id: string, over: Partial<CallQuestion> = {}, about: Partia
           argument("content", "# Today\n- call the bank about the invoice"),
         ],
         same: 0,
+        writes: null,
         ...over,
       },
     },
@@ -379,6 +380,7 @@ export function question(id: string, over: Partial<ApprovalView> = {}): Approval
     server_name: "Postgres (staging)",
     asked_at: now,
     expires_at: now + 50_000,
+    refused: 0,
     question: { kind: "elicitation", asks: form },
     ...over,
   };

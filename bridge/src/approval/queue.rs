@@ -135,6 +135,8 @@ pub enum Unanswerable {
 pub(super) struct Queue<W> {
     patience: Patience,
     waiting: Vec<Item<W>>,
+    /// How many more calls of those whose questions wait found no room.
+    refused: Vec<(Group, u32)>,
     past: VecDeque<(ApprovalView, Asker)>,
 }
 
@@ -143,6 +145,7 @@ impl<W> Queue<W> {
         Self {
             patience,
             waiting: Vec::new(),
+            refused: Vec::new(),
             past: VecDeque::new(),
         }
     }
@@ -157,7 +160,13 @@ impl<W> Queue<W> {
         waiter: W,
         now: Instant,
     ) -> Result<Option<String>, Full> {
-        let makes_way = self.room(&view, &asker)?;
+        let makes_way = match self.room(&view, &asker) {
+            Ok(makes_way) => makes_way,
+            Err(full) => {
+                self.refuse(asker.group());
+                return Err(full);
+            }
+        };
         let within = self.patience.with(&view.question).first;
         view.expires_at = view.asked_at + millis(within);
         self.waiting.push(Item {
@@ -169,6 +178,15 @@ impl<W> Queue<W> {
             deadline: now + within,
         });
         Ok(makes_way)
+    }
+
+    /// Counted where the person sees it: with the questions of the same caller.
+    fn refuse(&mut self, group: Group) {
+        if let Some((_, count)) = self.refused.iter_mut().find(|(known, _)| *known == group) {
+            *count = count.saturating_add(1);
+        } else if self.waiting.iter().any(|item| item.asker.group() == group) {
+            self.refused.push((group, 1));
+        }
     }
 
     fn room(&self, view: &ApprovalView, asker: &Asker) -> Result<Option<String>, Full> {
@@ -217,6 +235,9 @@ impl<W> Queue<W> {
             .filter(|item| of.is_none_or(|label| item.asker.label == label));
         seen.map(|item| {
             let mut view = item.view.clone();
+            let group = item.asker.group();
+            let refused = self.refused.iter().find(|(known, _)| *known == group);
+            view.refused = refused.map_or(0, |(_, count)| *count);
             if let Question::Call { call } = &mut view.question {
                 call.same = u32::try_from(self.same_as(item).count()).unwrap_or(u32::MAX);
             }
@@ -276,6 +297,9 @@ impl<W> Queue<W> {
             return Err(self.over(id));
         };
         let mut item = self.waiting.remove(at);
+        let waiting = &self.waiting;
+        self.refused
+            .retain(|(group, _)| waiting.iter().any(|item| item.asker.group() == *group));
         item.view.state = state;
         if self.past.len() == KEPT {
             self.past.pop_front();

@@ -184,6 +184,26 @@ async fn so_many_wait_for_one_caller_of_one_connector_and_in_all() {
 }
 
 #[tokio::test]
+async fn those_that_found_no_room_are_counted_with_the_questions_of_the_same_caller() {
+    let approvals = approvals();
+    let mut waiting: Vec<_> = (0..5).map(|n| approvals.ask(calling(1, n)).unwrap()).collect();
+    let _other = approvals.ask(calling(2, 0)).unwrap();
+    for n in 5..11 {
+        assert!(matches!(
+            approvals.ask(calling(1, n)).err(),
+            Some(NotAsked::Full(Full::OfOne))
+        ));
+    }
+    let refused = || -> Vec<u32> { approvals.waiting(None).iter().map(|view| view.refused).collect() };
+    assert_eq!(refused(), [6, 6, 6, 6, 6, 0]);
+    waiting.truncate(1);
+    assert_eq!(refused(), [6, 0]);
+    waiting.clear();
+    let _again = approvals.ask(calling(1, 12)).unwrap();
+    assert_eq!(refused(), [0, 0], "what is over is not told of the next one");
+}
+
+#[tokio::test]
 async fn no_connector_uses_up_what_a_caller_may_be_asked() {
     let approvals = approvals();
     let mut kept = Vec::new();
@@ -243,6 +263,7 @@ fn calling(program: u32, n: u32) -> Asking {
                 is_local: true,
                 arguments: Vec::new(),
                 same: 0,
+                writes: None,
             }),
         },
         matter: Some(Matter {

@@ -10,13 +10,14 @@ use tokio::sync::watch;
 use super::{BridgeHandle, Caller, Inner, Published, activity::DecidedBy, decide::client_id, pins, question};
 use crate::{
     approval::{Asker, Asking, Matter, Mute, NotAsked, Subject, Verdict},
+    builtin,
     caller::{Program, ProgramCell},
     clock::unix_ms,
     config::Launch,
     connector::Door,
     error::{ApiError, Code},
     ids::{ExposedName, ToolName},
-    snapshot::{AllowedBy, PersonAnswer, StandingPolicy},
+    snapshot::{AllowedBy, FileWrite, PersonAnswer, StandingPolicy},
     tools::Unlisted,
     traffic::{Place, Source},
     trust::{
@@ -277,10 +278,11 @@ impl Permit<'_> {
             return Ok(person(PersonAnswer::Once));
         }
         let entry = self.door.shared.entry();
+        let writes = self.writes(&entry.launch).await;
         let asking = Asking {
             server: entry.id.clone(),
             server_name: self.door.shared.name(),
-            question: question::of(published, &entry, self.caller.shown().await, &matter),
+            question: question::of(published, &entry, self.caller.shown().await, &matter, writes),
             asker,
             matter: Some(matter),
         };
@@ -309,6 +311,19 @@ impl Permit<'_> {
                 }
             }
         }
+    }
+
+    /// What writing a file would do now. Only the built-in files server's folder is looked into.
+    async fn writes(&self, launch: &Launch) -> Option<FileWrite> {
+        let path = match &self.wanted {
+            Wanted::Tool { name, .. } if name.as_str() == "write_file" => {
+                self.arguments.get("path")?.as_str()?.to_owned()
+            }
+            Wanted::Tool { .. } | Wanted::Resource(_) | Wanted::Prompt(_) => return None,
+        };
+        let folder = builtin::files_folder(launch, &self.inner.world.person_home)?;
+        let looking = tokio::task::spawn_blocking(move || builtin::file_write(&folder, &path));
+        looking.await.ok().flatten()
     }
 
     fn answered(&self, verdict: &Verdict) -> Result<AllowedBy, ApiError> {

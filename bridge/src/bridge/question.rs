@@ -6,15 +6,21 @@ use super::Published;
 use crate::{
     approval::{Matter, Subject},
     config::{Connector, Launch},
-    snapshot::{ArgumentView, AskedSubject, CallQuestion, Question, ToolHints, WhoView},
+    snapshot::{ArgumentView, AskedSubject, CallQuestion, FileWrite, Question, ToolHints, WhoView},
     tools::Tool,
 };
 
 /// Characters of one argument that are shown; its size is told all the same.
 const MOST_SHOWN: usize = 100_000;
 
-/// The question whether `who` may do this.
-pub(super) fn of(published: &Published, entry: &Connector, who: WhoView, matter: &Matter) -> Question {
+/// The question whether `who` may do this; `writes` is what a look told of a file.
+pub(super) fn of(
+    published: &Published,
+    entry: &Connector,
+    who: WhoView,
+    matter: &Matter,
+    writes: Option<FileWrite>,
+) -> Question {
     let tool = match &matter.subject {
         Subject::Tool { name, .. } => published
             .looked
@@ -31,6 +37,7 @@ pub(super) fn of(published: &Published, entry: &Connector, who: WhoView, matter:
             is_local,
             arguments: arguments(matter, tool),
             same: 0,
+            writes,
         }),
     }
 }

@@ -7,10 +7,10 @@
 use std::{
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Write as _},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
-use crate::config::Launch;
+use crate::{config::Launch, snapshot::FileWrite, trust::expand_home};
 
 /// The name by which an entry means our own program, wherever that is.
 pub const OWN_PROGRAM: &str = "neuron-connectd";
@@ -36,6 +36,45 @@ pub fn is_files_server(launch: &Launch) -> bool {
     match launch {
         Launch::Stdio(stdio) => stdio.command == OWN_PROGRAM && stdio.args.first().is_some_and(|arg| arg == "files"),
         Launch::Http(_) => false,
+    }
+}
+
+/// The folder of a files server, where its arguments name that and nothing else.
+pub fn files_folder(launch: &Launch, home_dir: &Path) -> Option<PathBuf> {
+    if !is_files_server(launch) {
+        return None;
+    }
+    match launch {
+        Launch::Stdio(stdio) => match stdio.args.as_slice() {
+            [_, folder] => Some(PathBuf::from(expand_home(folder, home_dir))).filter(|folder| folder.is_absolute()),
+            _ => None,
+        },
+        Launch::Http(_) => None,
+    }
+}
+
+/// What writing to this path would do now; `None` where a look does not tell, or the server would not write there. Looks at
+/// the disk.
+pub fn file_write(folder: &Path, given: &str) -> Option<FileWrite> {
+    let given = Path::new(given);
+    let is_plain = |part| matches!(part, Component::Normal(_) | Component::RootDir | Component::Prefix(_));
+    if given.as_os_str().is_empty() || given.starts_with("~") || !given.components().all(is_plain) {
+        return None;
+    }
+    let target = folder.join(given);
+    if !target.starts_with(folder) {
+        return None;
+    }
+    // A link on the way may lead out of the folder.
+    let (real, parent) = (folder.canonicalize().ok()?, target.parent()?.canonicalize().ok()?);
+    if !parent.starts_with(&real) || !parent.is_dir() {
+        return None;
+    }
+    match fs::symlink_metadata(parent.join(target.file_name()?)) {
+        Ok(found) if found.is_file() => Some(FileWrite::Replaces),
+        Ok(_) => None,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(FileWrite::Creates),
+        Err(_) => None,
     }
 }
 
@@ -116,6 +155,41 @@ mod tests {
         fs::create_dir(sandbox_path(home.path())).unwrap();
         prepare_sandbox(home.path()).unwrap();
         assert_eq!(fs::read_dir(sandbox_path(home.path())).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn whether_a_file_is_created_or_replaced_is_said_only_where_a_look_inside_the_folder_tells() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("sandbox");
+        fs::create_dir_all(folder.join("notes")).unwrap();
+        fs::write(folder.join("notes/a.md"), "a").unwrap();
+        fs::write(home.path().join("outside.md"), "a").unwrap();
+        let there = folder.join("notes/a.md").display().to_string();
+        let outside = home.path().join("outside.md").display().to_string();
+        for (given, wanted) in [
+            ("notes/a.md", Some(FileWrite::Replaces)),
+            (there.as_str(), Some(FileWrite::Replaces)),
+            ("notes/b.md", Some(FileWrite::Creates)),
+            ("new.md", Some(FileWrite::Creates)),
+            ("notes", None),
+            ("no_such/a.md", None),
+            ("notes/a.md/b", None),
+            ("notes/../notes/a.md", None),
+            ("../outside.md", None),
+            (outside.as_str(), None),
+            ("~/outside.md", None),
+            ("", None),
+            ("a\0b", None),
+        ] {
+            assert_eq!(file_write(&folder, given), wanted, "{given}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(home.path(), folder.join("out")).unwrap();
+            std::os::unix::fs::symlink("notes/a.md", folder.join("link.md")).unwrap();
+            assert_eq!(file_write(&folder, "out/outside.md"), None);
+            assert_eq!(file_write(&folder, "link.md"), None);
+        }
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct ApprovalView {
     #[ts(type = "number")]
     pub expires_at: u64,
     pub question: Question,
+    /// Further calls of whoever asks that were refused, as too many of its questions wait.
+    pub refused: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, TS)]
@@ -75,6 +77,17 @@ pub struct CallQuestion {
     pub arguments: Vec<ArgumentView>,
     /// How many other questions ask for exactly the same.
     pub same: u32,
+    /// What writing a file would do, where a look told that when it was asked.
+    pub writes: Option<FileWrite>,
+}
+
+/// What writing a file does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(export_to = "bridge.ts")]
+pub enum FileWrite {
+    Creates,
+    Replaces,
 }
 
 /// What is to be used.

@@ -180,6 +180,7 @@ fn questions_that_wait_call_for_attention_behind_what_is_broken_and_are_one_clic
         server: ConnectorId::parse("files").unwrap(),
         server_name: "Files".into(),
         asked_at: 0,
+        refused: 0,
         expires_at: 0,
         question: Question::Elicitation {
             asks: Elicitation::Form {

@@ -186,7 +186,11 @@ asked_at: number,
 /**
  * Unix milliseconds; without an answer by then it is no.
  */
-expires_at: number, question: Question, };
+expires_at: number, question: Question, 
+/**
+ * Further calls of whoever asks that were refused, as too many of its questions wait.
+ */
+refused: number, };
 
 export type ApprovalState = "waiting" | "approved" | "denied" | "expired";
 
@@ -230,7 +234,13 @@ arguments: Array<ArgumentView>,
 /**
  * How many other questions ask for exactly the same.
  */
-same: number, };
+same: number, 
+/**
+ * What writing a file would do, where a look told that when it was asked.
+ */
+writes: FileWrite | null, };
+
+export type FileWrite = "creates" | "replaces";
 
 export type AskedSubject = { "subject": "tool", 
 /**

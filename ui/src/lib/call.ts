@@ -39,7 +39,7 @@ export function headline(call: CallQuestion, isFiles: boolean): Headline {
   const who = whoWords(call.who);
   switch (call.subject.subject) {
     case "tool": {
-      const known = isFiles ? fileVerb(call.subject.tool, who, call.arguments) : null;
+      const known = isFiles ? fileVerb(call.subject.tool, who, call) : null;
       if (known) return known;
       return { title: m.wants_use({ who, tool: nameWords(call.subject.title ?? call.subject.tool) }), object: null };
     }
@@ -67,8 +67,19 @@ export function reachWords({ who: asker, subject }: CallQuestion): { until: stri
   }
 }
 
-function fileVerb(tool: string, who: string, given: ArgumentView[]): Headline | null {
-  const value = (name: string) => given.find((one) => one.name === name && one.is_text)?.value ?? null;
+function writeWords(writes: CallQuestion["writes"], who: string): string {
+  switch (writes) {
+    case "creates":
+      return m.wants_create_file({ who });
+    case "replaces":
+      return m.wants_replace_file({ who });
+    case null:
+      return m.wants_write_file({ who });
+  }
+}
+
+function fileVerb(tool: string, who: string, call: CallQuestion): Headline | null {
+  const value = (name: string) => call.arguments.find((one) => one.name === name && one.is_text)?.value ?? null;
   const path = value("path");
   switch (tool) {
     case "read_text_file":
@@ -78,7 +89,7 @@ function fileVerb(tool: string, who: string, given: ArgumentView[]): Headline | 
     case "read_multiple_files":
       return { title: m.wants_read_files({ who }), object: null };
     case "write_file":
-      return { title: m.wants_write_file({ who }), object: path };
+      return { title: writeWords(call.writes, who), object: path };
     case "edit_file":
       return { title: m.wants_edit_file({ who }), object: path };
     case "create_directory":

@@ -508,6 +508,8 @@ export const wants_prompt = (p: { who: string | number; name: string | number })
 export const wants_read_file = (p: { who: string | number }): string => `${p.who} wants to read a file`;
 export const wants_read_files = (p: { who: string | number }): string => `${p.who} wants to read several files`;
 export const wants_write_file = (p: { who: string | number }): string => `${p.who} wants to create or replace a file`;
+export const wants_create_file = (p: { who: string | number }): string => `${p.who} wants to create a file`;
+export const wants_replace_file = (p: { who: string | number }): string => `${p.who} wants to replace a file`;
 export const wants_edit_file = (p: { who: string | number }): string => `${p.who} wants to change parts of a file`;
 export const wants_make_folder = (p: { who: string | number }): string => `${p.who} wants to make a folder`;
 export const wants_list_folder = (p: { who: string | number }): string => `${p.who} wants to see what is in a folder`;
@@ -552,6 +554,7 @@ export const told_arrived = (p: { words: string | number; count: number }): stri
 export const same_in_list = (p: { count: number }): string => plural(p.count, { one: `${p.count} time the same`, other: `${p.count} times the same` });
 export const same_wait = (p: { count: number }): string => plural(p.count, { one: `${p.count} identical question waits.`, other: `${p.count} identical questions wait.` });
 export const answer_same_once = (p: { count: number }): string => plural(p.count, { one: "Allow it once", other: `Allow all ${p.count} once` });
+export const group_refused = (p: { count: number }): string => plural(p.count, { one: `${p.count} more was refused, because so many wait for you.`, other: `${p.count} more were refused, because so many wait for you.` });
 export const group_title = (p: { who: string | number; count: number }): string => plural(p.count, { one: `${p.who} asks ${p.count} question`, other: `${p.who} asks ${p.count} questions` });
 export const missed_title = (): string => "Not answered in time";
 export const missed_text = (): string => "Nothing was done. If you allow one next time, the same thing of the same program goes once without asking, within ten minutes.";

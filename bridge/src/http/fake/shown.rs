@@ -178,6 +178,7 @@ pub(super) fn question(id: &str) -> ApprovalView {
         server: ConnectorId::parse("files").unwrap(),
         server_name: "Files".into(),
         asked_at: 1,
+        refused: 0,
         expires_at: 2,
         question: Question::Elicitation {
             asks: Elicitation::Form {
