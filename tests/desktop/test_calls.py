@@ -137,6 +137,27 @@ class Calls(unittest.TestCase):
         self.is_denied(self.write("two", "y"))
         self.window.go_to("#/approvals")
         self.window.sees("may never use write_note of “Notes”")
+        # What happened says who it was, and what stood in the way; the question is no line of its own.
+        self.window.go_to("#/activity")
+        self.window.sees("You made a rule: calling.py may never use write_note of “Notes”.")
+        self.window.sees("Blocked by your rule")
+        self.window.sees("calling.py (python")
+        self.assertNotIn("A program", self.window.text())
+
+    def test_a_block_is_told_and_taken_back_with_one_click(self):
+        window = self.window
+        call = self.write("one", "x")
+        self.question()
+        window.awake("Deny and block").click()
+        self.is_denied(call)
+        window.sees("Denied, and blocked from now on: write_note for calling.py")
+        window.button("Undo").click()
+        window.sees("Taken back. You are asked again.")
+        asked = self.write("two", "y")
+        self.question()
+        window.awake("Deny").click()
+        self.is_denied(asked)
+        window.sees("Denied: write_note for calling.py")
 
     def test_identical_questions_are_allowed_together_only_by_the_button_that_says_so(self):
         calls = [self.write("same", "x") for _ in range(3)]
@@ -185,7 +206,7 @@ class Calls(unittest.TestCase):
             Call(self.desktop, "mcp__files__write_file", {"path": "today.md", "content": "x" * 2_000})
         )
         window = self.window
-        window.sees("wants to create or replace a file")
+        window.sees("wants to create a file")
         window.sees("today.md")
         # What is long is folded, with its size.
         window.sees("2,000 characters")
