@@ -1,6 +1,12 @@
 //! How a program comes to have a token.
 
-use neuron_tests::inline::Inline;
+use std::{io::Write as _, process::Stdio};
+
+use neuron_tests::{
+    daemon::command_line,
+    inline::Inline,
+    wait::{SOON, eventually},
+};
 use serde_json::{Value, json};
 
 use super::{with_fake, with_token};
@@ -93,6 +99,44 @@ fn a_program_that_takes_the_place_for_pairing_is_turned_away_and_the_right_one_i
     bridge
         .owner_post("/mcp/pairing", &json!({"turn_away": "x"}))
         .refused(404, "not_found");
+    bridge.terminate();
+}
+
+#[test]
+fn the_command_line_turns_one_away_and_goes_on_with_the_next() {
+    let bridge = with_fake();
+    let mut pairing = command_line(&bridge.home, &["pair"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut typed = pairing.stdin.take().unwrap();
+    let ask = json!({"name": "Claude Code"});
+    eventually("pairing", SOON, || {
+        bridge.owner_get("/mcp/pairing").ok()["pairing"]
+            .is_object()
+            .then_some(())
+    });
+    let greedy = Inline::post(&bridge, "/mcp/clients/pair", &ask).answer();
+    assert_eq!(greedy["ok"], true, "{greedy}");
+    writeln!(typed, "n").unwrap();
+    let begun = eventually("the place", SOON, || {
+        let answer = bridge.post("/mcp/clients/pair", &ask);
+        (answer.status == 200).then(|| answer.json())
+    });
+    writeln!(typed, "{}", begun["code"].as_str().unwrap()).unwrap();
+    let output = pairing.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("Turned away."), "{said}");
+    assert!(said.contains("python"), "whose place it was is told: {said}");
+    assert_eq!(
+        bridge.owner_get("/mcp/clients").ok()["clients"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
     bridge.terminate();
 }
 
