@@ -29,12 +29,14 @@ impl Readings {
             return Self::Unclear;
         };
         let mut known = vec![address.to_lowercase(), clear.to_lowercase()];
-        let mut forms = vec![plain(&clear, None)];
+        let mut forms = vec![plain(&clear, None), plain_whole(&clear)];
         // Some servers cut `file://` off, and what stands where a host would is a folder to them.
         let file = clear.to_lowercase();
         forms.extend(
             file.strip_prefix("file://")
-                .map(|path| plain(&format!("file:///{path}"), None)),
+                .map(|path| format!("file:///{path}"))
+                .into_iter()
+                .flat_map(|file| [plain(&file, None), plain_whole(&file)]),
         );
         match Url::parse(address) {
             Ok(url) => forms.push(decoded(url.as_str()).and_then(|read| plain(&read, host_of(&url)))),
@@ -103,6 +105,16 @@ fn host_of(url: &Url) -> Option<String> {
 /// In small letters, with one slash where there are several, without parts that lead nowhere or back, and of
 /// files without a host; `None` where it leads out of where it begins. `host`: as it was read, in place of what is written.
 fn plain(text: &str, host: Option<String>) -> Option<String> {
+    straightened(text, host, &['?', '#'])
+}
+
+/// The same to servers for which a path goes on behind these signs.
+fn plain_whole(text: &str) -> Option<String> {
+    straightened(text, None, &[])
+}
+
+/// `ends`: what a path ends at.
+fn straightened(text: &str, host: Option<String>, ends: &[char]) -> Option<String> {
     let text = text.to_lowercase().replace('\\', "/");
     let (scheme, rest) = match text.split_once(':') {
         Some((scheme, rest)) if is_scheme(scheme) => (Some(scheme), rest),
@@ -110,7 +122,7 @@ fn plain(text: &str, host: Option<String>) -> Option<String> {
     };
     let (begin, path) = match (scheme, rest.strip_prefix("//")) {
         (Some(scheme), Some(rest)) => {
-            let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+            let end = rest.find(|c| c == '/' || ends.contains(&c)).unwrap_or(rest.len());
             let (written, path) = rest.split_at(end);
             let host = host.unwrap_or_else(|| without_idle_parts(scheme, written));
             // Whatever the host, servers read files of theirs.
@@ -122,7 +134,7 @@ fn plain(text: &str, host: Option<String>) -> Option<String> {
         (Some(scheme), None) => (format!("{scheme}:"), rest),
         (None, _) => (String::new(), rest),
     };
-    let (path, more) = path.split_at(path.find(['?', '#']).unwrap_or(path.len()));
+    let (path, more) = path.split_at(path.find(ends).unwrap_or(path.len()));
     Some(format!("{begin}{}{more}", straight(path)?))
 }
 
@@ -220,6 +232,11 @@ mod tests {
                     "file:///secret/a?x=1",
                     "file:///secret/a#x",
                     "file:///secret/a/../b",
+                    "file:///x?/../secret/a",
+                    "file:///x#/../secret/a",
+                    "file:///x%3F/../secret/a",
+                    "file:///x?y/../../secret/a#z",
+                    "file://x?/../secret/a",
                     " file:///secret/a",
                     "file:///sec\tret/a",
                     "file:///secret/\u{0}a",

@@ -1,18 +1,35 @@
 //! URIs that may lead elsewhere than their letters say. Pure.
 
-/// Whether a URI may lead elsewhere than its letters say: a pattern with `*` says nothing about it.
+use percent_encoding::percent_decode_str;
+
+/// Whether a URI may lead elsewhere than its letters say: a pattern with `*` says nothing about it. Servers disagree about
+/// where a path ends, what is decoded and how often, and what is left out; so everything behind the scheme has to mean itself.
 pub(super) fn is_roundabout(uri: &str) -> bool {
-    let rest = uri.split_once("://").map_or(uri, |(_, rest)| rest);
-    let path = rest.split(['?', '#']).next().unwrap_or_default();
-    let lower = path.to_ascii_lowercase();
-    let hides = ["%2e", "%2f", "%5c", "\\"].iter().any(|code| lower.contains(code));
-    let mut segments = path.split('/').skip(1).peekable();
-    let mut winds = false;
-    while let Some(segment) = segments.next() {
-        let is_last = segments.peek().is_none();
-        winds |= matches!(segment, "." | "..") || (segment.is_empty() && !is_last);
+    let mut segments = behind_scheme(uri).split(['/', '?', '#']).enumerate().peekable();
+    while let Some((number, segment)) = segments.next() {
+        // No host, and a folder's own slash.
+        let may_be_empty = number == 0 || segments.peek().is_none();
+        if !(segment.is_empty() && may_be_empty) && !means_itself(segment) {
+            return true;
+        }
     }
-    hides || winds
+    false
+}
+
+fn behind_scheme(uri: &str) -> &str {
+    match uri.split_once(':') {
+        Some((_, rest)) => rest.strip_prefix("//").unwrap_or(rest),
+        None => uri,
+    }
+}
+
+fn means_itself(segment: &str) -> bool {
+    let Ok(decoded) = percent_decode_str(segment).decode_utf8() else {
+        return false;
+    };
+    !matches!(&*decoded, "" | "." | "..")
+        && !decoded.contains(['/', '\\', '?', '#', ';', '%'])
+        && !decoded.contains(char::is_control)
 }
 
 #[cfg(test)]
@@ -25,19 +42,36 @@ mod tests {
             "file:///notes/../etc/passwd",
             "file:///notes/./secret",
             "file:///notes/%2e%2e/x",
+            "file:///notes/%252e%252e/x",
             "file:///notes/a%2Fb",
+            "file:///notes/a%3F/x",
             "file:///notes//x",
             "file:///notes\\..\\x",
             "file:///notes/..",
+            "file:///notes/..;/x",
+            "file:///notes/?/../../etc/passwd",
+            "file:///notes/#/../../etc/passwd",
+            "file:///notes/x?y/../../../etc/passwd",
+            "file:///notes/.\t./etc/passwd",
+            "file:///notes/x\n",
+            "file:///notes/%00",
+            "file:///notes/%ff",
+            "file://../etc/passwd",
+            "notes:../x",
+            "../x",
         ] {
             assert!(is_roundabout(uri), "{uri}");
         }
         for uri in [
             "file:///notes/today.md",
             "file:///notes/",
+            "file:///notes/caf%C3%A9%20au%20lait.md",
+            "file:///notes/...",
             "memo://a",
             "notes:today",
-            "https://a.example/x?y=../z",
+            "today",
+            "https://a.example:8080/x?y=../z",
+            "https://[::1]/x#y",
         ] {
             assert!(!is_roundabout(uri), "{uri}");
         }
