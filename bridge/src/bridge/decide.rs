@@ -393,15 +393,29 @@ pub(super) fn standing_of(live: &RowLive) -> ConnectorStanding {
 
 impl Owner {
     /// At the first start of the tray app the built-in connector's tools that look things up come allowed, by a rule that
-    /// is seen and withdrawn like any other. Withdrawn it stays: that this was done is kept.
+    /// is seen and withdrawn like any other. Withdrawn it stays: that this was done is kept. A home in which something was
+    /// decided over a file of its own had its first start, so that a file that goes allows nothing.
     pub(super) async fn choose_for_files(&mut self) {
         let ledger = self.world.ledger.clone();
-        match *ledger.standing().borrow() {
-            LedgerStanding::Fresh | LedgerStanding::Verified | LedgerStanding::ForThisRun => {}
-            LedgerStanding::Broken(_) | LedgerStanding::Unknown(_) => return,
-        }
+        let is_first = match *ledger.standing().borrow() {
+            LedgerStanding::Fresh => true,
+            LedgerStanding::Verified => false,
+            // What was decided before is not known.
+            LedgerStanding::ForThisRun | LedgerStanding::Broken(_) | LedgerStanding::Unknown(_) => return,
+        };
         let is_done = ledger.row(RowKind::Setting, FILES_CHOICE).is_some();
-        if is_done || !self.has_window || !self.file.is_default() {
+        if is_done || !self.has_window {
+            return;
+        }
+        let done = Change::Put(LedgerRow {
+            kind: RowKind::Setting,
+            key: FILES_CHOICE.to_owned(),
+            body: "true".to_owned(),
+        });
+        if !self.file.is_default() {
+            if !is_first && let Err(error) = ledger.write(vec![done]).await {
+                tracing::warn!(%error, "that the built-in connector has no rule could not be kept");
+            }
             return;
         }
         let published = self.inner.published.load_full();
@@ -422,11 +436,6 @@ impl Owner {
         let Some(Ok(rule)) = rule.map(|rule| rule.put()) else {
             return;
         };
-        let done = Change::Put(LedgerRow {
-            kind: RowKind::Setting,
-            key: FILES_CHOICE.to_owned(),
-            body: "true".to_owned(),
-        });
         match ledger.write(vec![rule, done]).await {
             Ok(()) => self.publish(),
             Err(error) => {

@@ -2,7 +2,12 @@
 
 use std::fs;
 
-use neuron_tests::http::Connection;
+use neuron_tests::{
+    fake::Fake,
+    home::{Home, config_text},
+    http::Connection,
+    tray::Tray,
+};
 use serde_json::{Map, Value, json};
 
 use crate::world::{Effects, READ, World, rule, text};
@@ -274,4 +279,23 @@ fn nothing_around_the_file_counts_for_more_than_the_file() {
         answer.refused(403, "origin_not_allowed");
     }
     world.bridge.close();
+}
+
+/// The rule of a first start is for a home in which nothing was decided yet.
+#[test]
+fn a_file_that_goes_allows_nothing() {
+    let home = Home::new();
+    home.write_config(&config_text([("x", Fake::new("ok").entry())]));
+    let tray = Tray::start(home);
+    tray.approve("x");
+    tray.wait_for_status("x", "connected");
+    let (home, session) = tray.close();
+    fs::remove_file(home.config_file()).unwrap();
+    let tray = Tray::start_with(home, session);
+    tray.wait_for_status("filesystem", "sleeping");
+    let tools = tray.get("/mcp/tools").ok();
+    assert!(tools.to_string().contains("mcp__filesystem__read_text_file"), "{tools}");
+    assert_eq!(tray.owner_get("/mcp/rules").ok()["rules"], json!([]));
+    assert_eq!(tray.get("/mcp/auto-approved").ok()["tools"], json!([]));
+    tray.close();
 }
