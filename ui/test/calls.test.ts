@@ -3,7 +3,9 @@ import { expect, test } from "vitest";
 import type { ChangeQuestion, RuleDraft } from "../src/lib/bridge";
 import { changeWords } from "../src/lib/change";
 import { wakeMs } from "../src/lib/question";
+import { rpc } from "../src/lib/rpc";
 import { draftText, wishesOf } from "../src/lib/rule";
+import { ruleList } from "../src/lib/rule-list.svelte";
 import { toldMs } from "../src/lib/telling.svelte";
 import { pieces } from "../src/lib/visible";
 import { calls, publish, type World } from "./rpc-fixture";
@@ -21,6 +23,7 @@ function waiting(...approvals: World["snapshot"]["approvals"]): World {
 
 const card = () => query("section[data-guided=question]");
 const words = () => card().textContent?.replace(/\s+/g, " ") ?? "";
+const told = () => query("[role=status].told").textContent?.replace(/\s+/g, " ").trim() ?? "";
 const select = (label: string) => {
   const field = [...document.querySelectorAll<HTMLLabelElement>("dialog .argument > label")].find(
     (one) => one.textContent?.trim() === label,
@@ -205,6 +208,15 @@ test("questions of one caller gather, open one by one, and can all be denied", a
   button("Deny all").click();
   await settle();
   expect(calls).toEqual(["answer_call q1 deny false", "answer_call q2 deny false"]);
+  expect(told()).toContain("Denied all 2 questions of Claude Code.");
+});
+
+test("the answer to a change is told", async () => {
+  await open(waiting(manage("q1", { change: "enable" })), place);
+  await settle(wakeMs);
+  document.querySelectorAll<HTMLButtonElement>("section .answers button")[1]!.click();
+  await settle();
+  expect(told()).toContain("Denied what python3 asked about Weather.");
 });
 
 test("rows of one caller say what tells them apart, and not again who asks", async () => {
@@ -485,8 +497,6 @@ test("a rule is changed in the same editor, and keeps what is not its draft", as
   expect(made().expires_at).toBeGreaterThan(Date.now());
 });
 
-const told = () => query("[role=status].told").textContent?.replace(/\s+/g, " ").trim() ?? "";
-
 test.each([
   ["Allow once", "Allowed once: write_file for Claude Code.", null],
   ["Deny", "Denied: write_file for Claude Code.", null],
@@ -512,6 +522,23 @@ test.each([
   }
   await settle(toldMs);
   expect(told()).toBe("");
+});
+
+test("the rule to take back is found also while the rules are being read", async () => {
+  const made = waiting(call("q1"));
+  await open(made, place);
+  await settle(wakeMs);
+  const quick = rpc.rules;
+  rpc.rules = async () => {
+    const rules = await quick();
+    await new Promise((done) => setTimeout(done, 50));
+    return rules;
+  };
+  void ruleList.refresh();
+  button("Deny and block").click();
+  await settle(200);
+  rpc.rules = quick;
+  expect(told()).toContain("Undo");
 });
 
 test("what cannot be done leaves no word as if it were done", async () => {

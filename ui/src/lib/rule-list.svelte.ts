@@ -8,14 +8,17 @@ class RuleList {
   rules = $state.raw<RuleView[] | null>(null);
   /** Why they could not be read last. */
   failure = $state<string | null>(null);
-  #running = false;
   #again = false;
+  #reading: Promise<void> | null = null;
 
-  /** One at a time: what changes meanwhile is read once more at its end. */
-  async refresh(): Promise<void> {
+  /** One at a time: what changes meanwhile is read once more at its end. Resolves once what is true now was read. */
+  refresh(): Promise<void> {
     this.#again = true;
-    if (this.#running) return;
-    this.#running = true;
+    this.#reading ??= this.#read();
+    return this.#reading;
+  }
+
+  async #read(): Promise<void> {
     while (this.#again) {
       this.#again = false;
       try {
@@ -25,7 +28,7 @@ class RuleList {
         this.failure = sentence(cause);
       }
     }
-    this.#running = false;
+    this.#reading = null;
   }
 }
 

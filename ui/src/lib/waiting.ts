@@ -5,6 +5,9 @@ import { changeWords } from "./change";
 import * as m from "./messages";
 import { callerKey, nameWords, whoWords } from "./who";
 
+/** Arguments that a row of a list shows. */
+const mostInRow = 2;
+
 /** `who` is null of a question that stands alone. */
 export type Group = { key: string; who: WhoView | null; approvals: ApprovalView[] };
 
@@ -44,11 +47,10 @@ export function rowOf(approval: ApprovalView, all: readonly ApprovalView[], conn
     .filter((other) => other?.tool === asked.tool);
   const differs = ({ name, value }: ArgumentView) =>
     siblings.some((other) => other?.given.find((one) => one.name === name)?.value !== value);
-  const shown = asked.given.find(differs) ?? asked.given[0];
-  return {
-    title: nameWords(asked.title),
-    object: shown === undefined ? null : `${shown.name}: ${firstLine(shown)}`,
-  };
+  const different = asked.given.filter(differs);
+  const shown = (different.length > 0 ? different : asked.given).slice(0, mostInRow);
+  const object = shown.map((one) => `${one.name}: ${firstLine(one)}`).join(" · ");
+  return { title: nameWords(asked.title), object: object === "" ? null : object };
 }
 
 function toolCall({ question }: ApprovalView): { tool: string; title: string; given: ArgumentView[] } | null {
