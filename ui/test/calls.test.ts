@@ -219,6 +219,15 @@ test("the answer to a change is told", async () => {
   expect(told()).toContain("Denied what python3 asked about Weather.");
 });
 
+test("a program that wishes for changes can be told to stop, and a change has a day anyway", async () => {
+  await open(waiting(manage("q1", { change: "enable" })), place);
+  await settle(wakeMs);
+  expect(words()).not.toContain("I need longer");
+  button("Stop this program asking for an hour").click();
+  await settle();
+  expect(calls).toEqual(["stop_asking q1"]);
+});
+
 test("rows of one caller say what tells them apart, and not again who asks", async () => {
   const note = (id: string, title: string) =>
     call(
