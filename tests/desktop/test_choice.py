@@ -69,7 +69,7 @@ class Choice(unittest.TestCase):
         window.go_to("#/add")
         window.field("Paste an address").type(f"{sys.executable} {changing_server.__file__} {self.desktop.folder} {name}")
         window.sees("This runs a program that can read everything you can.")
-        window.field("Id").type(name)
+        window.field("Short name").type(name)
         window.button("Add").click()
         window.sees("What may assistants do without asking you?")
         window.find(f"//label[contains(., '{choice}')]").click()

@@ -74,7 +74,7 @@ class Webview:
                 const ids = (message?.reviews?.launches ?? []).map((launch) => launch.id);
                 if (asked || ids.length === 0) return;
                 asked = true;
-                invoke("approve_launches", { ids }).then(done, failed);
+                invoke("approve_launches", { ids, keep: [] }).then(done, failed);
               });
               invoke("watch", { channel: `__CHANNEL__:${told}` }).catch(failed);
             });
