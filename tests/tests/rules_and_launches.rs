@@ -1,5 +1,7 @@
 //! What may happen without asking in one place does not go on in another by itself.
 
+use std::fs;
+
 use neuron_tests::{
     daemon::{Daemon, Setup},
     fake::{Fake, HttpFake},
@@ -130,6 +132,57 @@ fn rules_that_sleep_go_on_where_the_person_keeps_them_and_are_withdrawn_by_a_no(
     assert_eq!(bridge.owner_get("/mcp/rules").ok()["rules"], json!([]));
     assert_asks(&bridge);
     bridge.terminate();
+}
+
+#[test]
+fn a_change_in_the_window_allows_no_more_of_what_waits_than_it_changes() {
+    let home = Home::new();
+    let variables = home.path().join("x.env");
+    let of = |name: &str| Fake::new("ok").record(&home.record(name));
+    let [first, second] = ["first", "second"].map(|name| of(name).member("envFile", json!(variables)));
+    let named = |fake: &Fake| fake.clone().member("name", json!("Mine")).entry();
+    fs::write(&variables, "A=1\n").unwrap();
+    home.write_config(&config_text([("x", first.entry())]));
+    let mut tray = Tray::start(home);
+    tray.approve("x");
+    tray.wait_for_status("x", "connected");
+    let starts = first.seen().starts().len();
+    let waits_after = |tray: &mut Tray, entry: &Value| {
+        tray.replace("x", entry);
+        eventually("it is written", SOON, || {
+            (tray.server("x")["name"] == json!("Mine")).then_some(())
+        });
+        // What is looked at anew finds what was recorded.
+        tray.owner_post("/mcp/servers/reconnect", &json!({"id": "x"})).ok();
+        tray.wait_for_status("x", "needs_review");
+        tray.wait_for("launch", "x");
+    };
+
+    fs::write(&variables, "A=2\n").unwrap();
+    tray.owner_post("/mcp/servers/reconnect", &json!({"id": "x"})).ok();
+    tray.wait_for_status("x", "needs_review");
+    waits_after(&mut tray, &named(&first));
+    assert_eq!(first.seen().starts().len(), starts);
+
+    fs::write(&variables, "A=1\n").unwrap();
+    tray.home.write_config(&config_text([("x", second.entry())]));
+    eventually("the file is read", SOON, || {
+        (tray.server("x")["name"] != json!("Mine")).then_some(())
+    });
+    tray.wait_for_status("x", "needs_review");
+    waits_after(&mut tray, &named(&second));
+    assert_eq!(second.seen().starts(), [0_u32; 0]);
+
+    // What was allowed runs under its new name, and so does another place that the person writes over it.
+    tray.home.write_config(&config_text([("x", first.entry())]));
+    tray.wait_for_status("x", "sleeping");
+    tray.replace("x", &named(&first));
+    tray.replace("x", &named(&second));
+    eventually("the other place runs", SOON, || {
+        (!second.seen().starts().is_empty()).then_some(())
+    });
+    tray.wait_for_status("x", "connected");
+    tray.close();
 }
 
 #[test]

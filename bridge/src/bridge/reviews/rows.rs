@@ -42,8 +42,15 @@ impl Owner {
                 }
                 None => Vec::new(),
             },
-            Edit::Add(id, _, None) | Edit::Replace(id, _) => match of(id) {
+            Edit::Add(id, _, None) => match of(id) {
                 Some(entry) => vec![(id.clone(), Some(self.look_at(&entry, ApprovedBy::Edit).await))],
+                None => Vec::new(),
+            },
+            Edit::Replace(id, _) => match of(id) {
+                Some(entry) => {
+                    let row = self.written_over(&entry).await;
+                    row.map(|row| (id.clone(), Some(row))).into_iter().collect()
+                }
                 None => Vec::new(),
             },
             Edit::Args(id, _) => match (of(id), self.as_approved(id).await) {
@@ -133,6 +140,33 @@ impl Owner {
         reviewed(&self.world, entry, &prepared, by)
     }
 
+    /// The row of an entry that the person wrote over the one before. They saw their own change, and no more: where the
+    /// one before waits for a look, or its file of variables is another by now, it waits on; and so does what they left as it was.
+    async fn written_over(&self, entry: &Connector) -> Option<Reviewed> {
+        let (world, before) = (&self.world, self.valid(entry.id.as_str())?);
+        let approved = world.admission.approved(&entry.id);
+        let was = world.prepare(&before).await;
+        let is_approved = approved.as_ref().is_some_and(|approved| approved.identity == was.identity);
+        if !is_approved && !world.admission.needs_no_look(&before) {
+            return None;
+        }
+        let prepared = world.prepare(entry).await;
+        let is_same_file = env_file_of(entry).is_some() && env_file_of(entry) == env_file_of(&before);
+        if is_same_file && prepared.env_file != was.env_file {
+            return None;
+        }
+        let mut row = reviewed(world, entry, &prepared, ApprovedBy::Edit);
+        if let Some(approved) = approved {
+            if before.enabled == entry.enabled {
+                row.enabled = approved.enabled;
+            }
+            if before.disabled_tools == entry.disabled_tools {
+                row.disabled_tools.clone_from(&approved.disabled_tools);
+            }
+        }
+        Some(row)
+    }
+
     /// What was approved under this id, where that is what its entry says now.
     async fn as_approved(&self, id: &ConnectorId) -> Option<Arc<Reviewed>> {
         let (entry, approved) = (self.valid(id.as_str())?, self.world.admission.approved(id)?);
@@ -183,6 +217,13 @@ pub(super) fn place_of(entry: &Connector) -> Place {
             origin: config::host_of(http).map_or_else(|| http.url.clone(), |url| url.origin().ascii_serialization()),
             canonical: url::Url::parse(&http.url).map_or_else(|_unfilled| http.url.clone(), |url| canonical(&url)),
         },
+    }
+}
+
+fn env_file_of(entry: &Connector) -> Option<&str> {
+    match &entry.launch {
+        Launch::Stdio(stdio) => stdio.env_file.as_deref(),
+        Launch::Http(_) => None,
     }
 }
 
