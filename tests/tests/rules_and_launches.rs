@@ -135,6 +135,25 @@ fn rules_that_sleep_go_on_where_the_person_keeps_them_and_are_withdrawn_by_a_no(
 }
 
 #[test]
+fn rules_are_kept_for_the_launch_that_is_shown_whatever_the_file_says_meanwhile() {
+    let home = Home::new();
+    let [first, second] = ["first", "second"].map(|name| Fake::new("ok").record(&home.record(name)));
+    let bridge = allowed_in_the_first_place(home, &first);
+    bridge.home.write_config(&config_text([("x", second.entry())]));
+    says(&bridge, &waits(&bridge, "launch"), "approve");
+    bridge.wait_for_tool(TOOL);
+    let shown = waits(&bridge, "asleep")["now"].clone();
+    assert!(shown["command_line"].to_string().contains("second.record"), "{shown}");
+
+    // The place that the rules were made for stands there again, in a way that cannot run.
+    let unusable = first.clone().member("envFile", json!("/does/not/exist"));
+    bridge.home.write_config(&config_text([("x", unusable.entry())]));
+    bridge.wait_for_status("x", "error");
+    assert_eq!(waits(&bridge, "asleep")["now"], shown);
+    bridge.terminate();
+}
+
+#[test]
 fn a_change_in_the_window_allows_no_more_of_what_waits_than_it_changes() {
     let home = Home::new();
     let variables = home.path().join("x.env");

@@ -22,7 +22,7 @@ use crate::{
     error::{ApiError, Code},
     ids::ConnectorId,
     ledger::{Change, LedgerFault, RowKind, Standing},
-    snapshot::{RuleSaid, SleepingRules},
+    snapshot::{LaunchShown, RuleSaid, SleepingRules},
     trust::{
         LaunchIdentity,
         decision::ConnectorStanding,
@@ -180,10 +180,17 @@ impl Owner {
                 server: asleep.server.clone(),
                 rules: asleep.rules.iter().map(|rule| said(rule, &server_name)).collect(),
                 server_name,
-                now: self.world.shown(&entry),
+                now: self.shown_in_force(&entry, asleep.launch),
             })
         });
         shown.collect()
+    }
+
+    /// This launch as the person approved it: what the entry says meanwhile may be another one.
+    fn shown_in_force(&self, entry: &Connector, launch: LaunchIdentity) -> LaunchShown {
+        let approved = self.world.admission.approved(&entry.id);
+        let approved = approved.filter(|approved| approved.identity == launch);
+        approved.map_or_else(|| self.world.shown(entry), |approved| approved.shown.clone())
     }
 
     /// Those that sleep under a launch that waits for a look.
