@@ -345,6 +345,44 @@ fn what_the_file_alone_turns_on_or_shows_waits() {
 }
 
 #[test]
+fn a_yes_to_what_stands_under_an_id_turns_nothing_else_on() {
+    let home = Home::new();
+    let [mine, other] = ["mine", "other"].map(|name| Fake::new("ok").record(&home.record(name)));
+    let bridge = serve(home, [("x", mine.entry())]);
+    approve(&bridge, "x", "new");
+    echo(&bridge, "x");
+    let toggle = |enabled: bool| {
+        let body = json!({"id": "x", "enabled": enabled});
+        bridge.owner_post("/mcp/servers/toggle", &body).ok();
+    };
+    toggle(false);
+    bridge.wait_for_status("x", "disabled");
+    let starts = mine.seen().starts().len();
+    let comes_back = || {
+        bridge.home.write_config(&config_text([("x", mine.entry())]));
+        assert_waits(&bridge, "x");
+        assert_eq!(mine.seen().starts().len(), starts);
+    };
+
+    // The switch, for another program.
+    let off = other.clone().member("enabled", json!(false));
+    bridge.home.write_config(&config_text([("x", off.entry())]));
+    bridge.wait_for_status("x", "disabled");
+    toggle(true);
+    assert_waits(&bridge, "x");
+    assert_eq!(other.seen().starts(), [0_u32; 0]);
+    comes_back();
+
+    // A yes, for the files of this program.
+    let files = json!({"command": "neuron-connectd", "args": ["files", "~/neuron-connectd-sandbox"]});
+    bridge.home.write_config(&config_text([("x", files)]));
+    approve(&bridge, "x", "turned_on");
+    bridge.wait_for_tool("mcp__x__list_directory");
+    comes_back();
+    bridge.terminate();
+}
+
+#[test]
 fn a_secret_goes_to_the_launch_it_was_entered_for_and_on_to_the_one_that_is_allowed() {
     let home = Home::new();
     let env = json!({"GIVEN": "${secret:KEY}"});

@@ -153,9 +153,11 @@ impl Owner {
         for id in ids {
             let waiting = self.waiting_for(&id)?;
             let prepared = self.world.prepare(&waiting.entry).await;
-            let is_shown = !matches!(waiting.why, LaunchWhy::ToolsShown { .. });
-            if is_shown && prepared.identity != waiting.identity {
-                // Its `envFile` is another one than was looked at.
+            // The default connector's tools are its own, whatever was approved under its id before.
+            let is_default = self.world.admission.needs_no_look(&waiting.entry);
+            let is_about_tools = matches!(waiting.why, LaunchWhy::ToolsShown { .. });
+            if prepared.identity != waiting.identity && !(is_about_tools && is_default) {
+                // It, or its `envFile`, is another one than was looked at.
                 self.replace(waiting.entry.id.to_string()).await;
                 return Err(no_review(&id));
             }
@@ -163,7 +165,9 @@ impl Owner {
         }
         let rows = decided.iter().map(|(waiting, prepared)| {
             let before = self.world.admission.approved(&waiting.entry.id);
-            let row = match (&waiting.why, before.as_deref()) {
+            // A yes says nothing about another launch that was approved under this id before.
+            let same = before.as_deref().filter(|before| before.identity == prepared.identity);
+            let row = match (&waiting.why, same) {
                 (LaunchWhy::TurnedOn, Some(before)) => Reviewed {
                     enabled: true,
                     ..before.clone()

@@ -114,6 +114,7 @@ impl Owner {
         }
     }
 
+    /// Where another launch than the approved one stands under the id, what was approved is narrowed by this and never widened.
     async fn change_row(
         &self,
         id: &ConnectorId,
@@ -121,15 +122,29 @@ impl Owner {
         change: impl FnOnce(&mut Reviewed),
     ) -> Vec<(ConnectorId, Option<Reviewed>)> {
         let admission = &self.world.admission;
-        let row = match (admission.approved(id), entry) {
-            (Some(row), _) => Some((*row).clone()),
-            (None, Some(entry)) if admission.needs_no_look(&entry) => {
-                Some(self.look_at(&entry, ApprovedBy::Edit).await)
+        let approved = admission.approved(id);
+        let (is_default, now) = match entry {
+            Some(entry) => {
+                let now = self.look_at(&entry, ApprovedBy::Edit).await;
+                (admission.needs_no_look(&entry), Some(now))
             }
-            (None, _) => None,
+            None => (false, None),
+        };
+        let is_approved = |now: &Reviewed| approved.as_ref().is_some_and(|row| row.identity == now.identity);
+        let is_it = now.as_ref().is_some_and(is_approved);
+        let row = match &approved {
+            Some(row) if is_it || !is_default => Some((**row).clone()),
+            Some(_) | None => now.filter(|_| is_default),
         };
         let changed = row.map(|mut row| {
+            let before = row.clone();
             change(&mut row);
+            if !is_it && !is_default {
+                row.enabled &= before.enabled;
+                let shown_again = before.disabled_tools.into_iter();
+                let shown_again: Vec<_> = shown_again.filter(|one| !row.disabled_tools.contains(one)).collect();
+                row.disabled_tools.extend(shown_again);
+            }
             (id.clone(), Some(row))
         });
         changed.into_iter().collect()
@@ -146,7 +161,9 @@ impl Owner {
         let (world, before) = (&self.world, self.valid(entry.id.as_str())?);
         let approved = world.admission.approved(&entry.id);
         let was = world.prepare(&before).await;
-        let is_approved = approved.as_ref().is_some_and(|approved| approved.identity == was.identity);
+        let is_approved = approved
+            .as_ref()
+            .is_some_and(|approved| approved.identity == was.identity);
         if !is_approved && !world.admission.needs_no_look(&before) {
             return None;
         }
