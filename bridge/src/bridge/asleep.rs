@@ -21,10 +21,10 @@ use crate::{
     config::{Config, Connector},
     error::{ApiError, Code},
     ids::ConnectorId,
-    ledger::{Change, LedgerFault, RowKind, Standing},
+    ledger::{Change, LedgerFault, Row as LedgerRow, RowKind, Standing},
     snapshot::{LaunchShown, RuleSaid, SleepingRules},
     trust::{
-        LaunchIdentity,
+        LaunchIdentity, OLD_RULES_BOUND,
         decision::ConnectorStanding,
         review::is_same_place,
         rules::{self, Effect, Rule, RuleId},
@@ -143,20 +143,18 @@ impl Owner {
         }
     }
 
-    /// Rules from before they named a launch are for the one that is approved now.
+    /// Rules from before they named a launch are for the one that is approved now: once, so that none wakes with a later one.
     pub(super) async fn bind_old_rules(&self) {
         match self.world.admission.standing() {
             Standing::Verified => {}
             Standing::Fresh | Standing::Broken(_) | Standing::Unknown(_) | Standing::ForThisRun => return,
         }
-        let kept = rules::read(&self.world.ledger.rows(RowKind::Rule));
-        let old = kept
-            .iter()
-            .filter(|rule| rule.effect == Effect::Allow && rule.launch.is_none());
-        let bound = old.filter_map(|rule| Some(rule.moved(self.launch_of(&rule.server)?)));
-        let outcome = match written(bound) {
+        let ledger = &self.world.ledger;
+        let is_done = ledger.row(RowKind::Setting, OLD_RULES_BOUND).is_some();
+        let kept = rules::read(&ledger.rows(RowKind::Rule));
+        let outcome = match bound_once(is_done, &kept, |server| self.launch_of(server)) {
             Ok(changes) if changes.is_empty() => Ok(()),
-            Ok(changes) => self.world.ledger.write(changes).await,
+            Ok(changes) => ledger.write(changes).await,
             Err(fault) => Err(fault),
         };
         if let Err(fault) = outcome {
@@ -220,6 +218,26 @@ fn said(rule: &Rule, connector: &str) -> RuleSaid {
     }
 }
 
+/// What is written of rules that name no launch, where there are any; those of connectors that may run nothing sleep on.
+fn bound_once(
+    is_done: bool,
+    kept: &[Rule],
+    launch_of: impl Fn(&ConnectorId) -> Option<LaunchIdentity>,
+) -> Result<Vec<Change>, LedgerFault> {
+    let is_old = |rule: &&Rule| rule.effect == Effect::Allow && rule.launch.is_none();
+    let mut old = kept.iter().filter(is_old).peekable();
+    if is_done || old.peek().is_none() {
+        return Ok(Vec::new());
+    }
+    let mut changes = written(old.filter_map(|rule| Some(rule.moved(launch_of(&rule.server)?))))?;
+    changes.push(Change::Put(LedgerRow {
+        kind: RowKind::Setting,
+        key: OLD_RULES_BOUND.to_owned(),
+        body: "true".to_owned(),
+    }));
+    Ok(changes)
+}
+
 fn written(rules: impl Iterator<Item = Rule>) -> Result<Vec<Change>, LedgerFault> {
     let put = |rule: Rule| {
         rule.put()
@@ -275,4 +293,36 @@ fn none_asleep() -> ApiError {
         Code::NotFound,
         "No rules sleep under this id: they, or what their connector runs, are others by now; look at it again.",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn old(number: u8, server: &str) -> Rule {
+        let rule = json!({
+            "id": format!("{number:032x}"), "effect": "allow", "server": server, "kind": "resources", "patterns": ["*"],
+            "arguments": {"which": "any"}, "caller": {"who": "anyone"}, "lasts": "kept", "bound": [],
+            "origin": "person", "made_at": 1, "note": "",
+        });
+        serde_json::from_value(rule).unwrap()
+    }
+
+    #[test]
+    fn rules_of_an_earlier_version_are_bound_once_and_what_could_not_be_then_sleeps() {
+        let launch = "a".repeat(64).parse::<LaunchIdentity>().unwrap();
+        let is_there = |server: &ConnectorId| (server.as_str() == "there").then_some(launch);
+        let [there, gone] = [old(1, "there"), old(2, "gone")];
+        let changes = bound_once(false, &[there.clone(), gone.clone()], is_there).unwrap();
+        let [bound, done]: [Change; 2] = changes.try_into().unwrap();
+        assert_eq!(bound, there.moved(launch).put().unwrap());
+        assert!(matches!(done, Change::Put(row) if row.key == OLD_RULES_BOUND));
+        // Whatever is approved of a connector later wakes nothing.
+        let later = bound_once(true, &[there.moved(launch), gone], |_| Some(launch));
+        assert!(later.unwrap().is_empty());
+        let none_is_old = bound_once(false, &[there.moved(launch)], is_there);
+        assert!(none_is_old.unwrap().is_empty());
+    }
 }

@@ -16,5 +16,5 @@ pub(crate) mod stands_out;
 pub use fingerprint::{Fingerprint, HintsPrint, Unprintable};
 pub(crate) use identity::expand_home;
 pub use identity::{LaunchContext, LaunchIdentity};
-pub(crate) use rows::{API_MODE, API_MODE_ASSUMED, FILES_CHOICE, PAUSED, WALK_IN};
+pub(crate) use rows::{API_MODE, API_MODE_ASSUMED, FILES_CHOICE, OLD_RULES_BOUND, PAUSED, WALK_IN};
 pub use rows::{Change, Distrust, Row, RowKind, TRAY_MARK};

@@ -49,6 +49,8 @@ pub const API_MODE_ASSUMED: &str = "api_mode_assumed";
 pub const PAUSED: &str = "paused";
 /// The setting that says that the built-in connector's first rule was made.
 pub const FILES_CHOICE: &str = "files_choice";
+/// The setting that says that rules from before they named a launch were bound to those of that time.
+pub const OLD_RULES_BOUND: &str = "old_rules_bound";
 
 impl RowKind {
     pub const ALL: [Self; 7] = [
