@@ -398,12 +398,16 @@ fn a_secret_goes_to_the_launch_it_was_entered_for_and_on_to_the_one_that_is_allo
         entry
     };
     let bridge = serve(home, [("program", first.entry()), ("contact", with_token(&here))]);
-    for (id, name) in [("program", Some("KEY")), ("contact", None)] {
-        bridge
-            .owner_post("/mcp/servers/secret", &json!({"id": id, "name": name, "secret": KEY}))
-            .ok();
+    let enter = |id: &str| {
+        let name = (id == "program").then_some("KEY");
+        bridge.owner_post("/mcp/servers/secret", &json!({"id": id, "name": name, "secret": KEY}))
+    };
+    for id in ["program", "contact"] {
         assert_waits(&bridge, id);
+        enter(id).refused(409, "needs_review");
         approve(&bridge, id, "new");
+        bridge.wait_for_status(id, "needs_secret");
+        enter(id).ok();
         echo(&bridge, id);
     }
     bridge.home.write_config(&config_text([
@@ -414,6 +418,9 @@ fn a_secret_goes_to_the_launch_it_was_entered_for_and_on_to_the_one_that_is_allo
     assert_waits(&bridge, "contact");
     assert_eq!(second.seen().starts(), [0_u32; 0]);
     assert_eq!(there.seen().requests("POST") + there.seen().requests("GET"), 0);
+    // What is typed while the file already says another place is kept for neither.
+    enter("program").refused(409, "needs_review");
+    enter("contact").refused(409, "needs_review");
     // Another command of the same connector gets the secret, as it was shown; another server does not.
     approve(&bridge, "program", "changed");
     approve(&bridge, "contact", "changed");

@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::BridgeHandle;
+use super::{BridgeHandle, wishes};
 use crate::{
     config::{self, Connector, Launch},
-    connector::Door,
+    connector::{Door, binding_of},
     error::{ApiError, Code},
     ids::ConnectorId,
-    secrets::{Account, Bound, KeychainFault, SecretName},
+    secrets::{Account, Binding, Bound, KeychainFault, SecretName},
     snapshot::{ActivityChange, KeychainView, SecretView},
 };
 
@@ -26,19 +26,40 @@ impl BridgeHandle {
     ///
     /// # Errors
     /// `unknown_server`, `unavailable` for an entry that cannot be used, `bad_request` for a value that cannot be sent or a
-    /// name that the entry does not mention, `too_large`, `keychain_unavailable`.
+    /// name that the entry does not mention, `too_large`, `keychain_unavailable`; `needs_review` where it would go to what
+    /// the person did not look at.
     pub async fn set_secret(
         &self,
         id: ConnectorId,
         name: Option<SecretName>,
         value: SecretString,
     ) -> Result<(), ApiError> {
+        self.keep_secret(id, name, value, None).await
+    }
+
+    /// As [`BridgeHandle::set_secret`]; `shown` is where the person was shown that it goes.
+    pub(super) async fn keep_secret(
+        &self,
+        id: ConnectorId,
+        name: Option<SecretName>,
+        value: SecretString,
+        shown: Option<&Binding>,
+    ) -> Result<(), ApiError> {
         let door = self.door(&id)?;
         let entry = door.shared.entry();
         let value = usable(&entry, name.as_ref(), value)?;
         mentioned(&entry, name.as_ref())?;
         let world = &self.inner.world;
-        let binding = world.binding(&entry).await;
+        let identity = world.prepare(&entry).await.identity;
+        let binding = binding_of(&entry, identity);
+        match shown {
+            Some(shown) if *shown != binding => return Err(wishes::changed()),
+            Some(_) => {}
+            None if world.admission.review_on() && world.launch_in_force(&entry) != Some(identity) => {
+                return Err(not_looked_at(&entry));
+            }
+            None => {}
+        }
         let account = Account::entered(id.clone(), name.clone());
         world.keychain.write_bound(&account, &value, &binding).await?;
         let name = name.map(|name| name.to_string());
@@ -181,6 +202,17 @@ pub(super) fn usable(
         ));
     }
     Ok(SecretString::from(token))
+}
+
+fn not_looked_at(entry: &Connector) -> ApiError {
+    let name = entry.name.as_deref().unwrap_or(entry.id.as_str());
+    ApiError::new(
+        Code::NeedsReview,
+        format!(
+            "Nothing was kept: what {name} runs or contacts now is not allowed yet. Look at it and allow it first, then \
+             enter the key."
+        ),
+    )
 }
 
 fn connect_anew(door: Door) {

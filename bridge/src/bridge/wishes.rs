@@ -248,7 +248,13 @@ impl BridgeHandle {
                 Bound::Nothing | Bound::Launch(_) | Bound::Place(_) => Err(changed()),
             },
             Wish::Remove(id) => self.remove(id.clone()).await,
-            Wish::SetSecret { id, name, value } => self.set_secret(id.clone(), name.clone(), value.clone()).await,
+            Wish::SetSecret { id, name, value } => match shown {
+                Bound::Place(place) => {
+                    self.keep_secret(id.clone(), name.clone(), value.clone(), Some(place))
+                        .await
+                }
+                Bound::Nothing | Bound::Launch(_) | Bound::Tools { .. } => Err(changed()),
+            },
             Wish::ForgetSecret(id, name) => self.forget_secret(id.clone(), name.clone()).await,
             // Whoever shows the window opens the page; it stands in the snapshot.
             Wish::SignIn(id) => self.sign_in(id.clone(), SignInAsk::default()).await.map(drop),
