@@ -62,6 +62,8 @@ pub struct Asker {
     pub label: String,
     /// Which of those with this label it is, where that is told apart.
     pub source: Option<Source>,
+    /// Of a paired client: the program that showed its token. Its limits do not hang on that, what a yes covers does.
+    pub shown_by: Option<Source>,
 }
 
 /// Those whose limits are counted together.

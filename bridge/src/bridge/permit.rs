@@ -486,6 +486,10 @@ pub(super) async fn asker(caller: &Caller) -> Asker {
     Asker {
         label: caller.label().to_owned(),
         source: Some(Source::of(caller).await),
+        shown_by: match caller {
+            Caller::Client { program, .. } => Some(Source::of_program(program.get().await.as_deref())),
+            Caller::Owner | Caller::WalkIn(_) => None,
+        },
     }
 }
 

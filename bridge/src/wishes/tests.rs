@@ -19,6 +19,7 @@ fn wishing(wish: Wish, caller: &str, program: &str) -> Wishing {
         asker: Asker {
             label: caller.into(),
             source: Some(Source::File(program.into())),
+            shown_by: None,
         },
         server_name: "A".into(),
         question: Question::Manage {

@@ -190,6 +190,7 @@ impl Desk {
             asker: Asker {
                 label: caller,
                 source: None,
+                shown_by: None,
             },
             question: Question::Elicitation { asks },
             matter: None,
