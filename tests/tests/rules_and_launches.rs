@@ -218,6 +218,25 @@ fn a_rule_that_denies_never_sleeps() {
 }
 
 #[test]
+fn a_question_ends_where_its_connector_is_another_one_before_the_answer() {
+    let home = Home::new();
+    let [first, second] = ["first", "second"].map(|name| Fake::new("ok").record(&home.record(name)));
+    home.write_config(&config_text([("x", first.entry())]));
+    let bridge = Daemon::start_in(home, Setup::default().argument("--ask"));
+    bridge.wait_for_tool(TOOL);
+    let read = || bridge.post("/mcp/resources/read", &json!({"server": "x", "uri": "fake:a"}));
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(read);
+        waits(&bridge, "call");
+        bridge.home.write_config(&config_text([("x", second.entry())]));
+        reading.join().expect("it was answered").refused(503, "unavailable");
+    });
+    assert_eq!(bridge.owner_get("/mcp/approvals").ok()["approvals"], json!([]));
+    assert_eq!(second.seen().messages("resources/read"), [""; 0]);
+    bridge.terminate();
+}
+
+#[test]
 fn in_the_window_a_harmless_edit_keeps_rules_awake_and_another_place_asks() {
     let home = Home::new();
     let [one, other] = ["one", "other"].map(|name| HttpFake::start(home.path(), name, &[]));

@@ -95,10 +95,12 @@ impl Manners {
         });
     }
 
-    /// This caller may not ask for [`STOPPED_FOR`]; `id` names it from here on.
+    /// This caller may not ask for [`STOPPED_FOR`], and nothing of it goes without asking; `id` names it from here on.
     pub fn stop(&mut self, id: &str, asker: &Asker, who: &WhoView, now: Instant, unix_now: u64) {
         let within = u64::try_from(STOPPED_FOR.as_millis()).unwrap_or(u64::MAX);
         let stopped = Some((now + STOPPED_FOR, unix_now.saturating_add(within)));
+        let group = asker.group();
+        self.leaves.retain(|leave| leave.asker.group() != group);
         if self.callers.iter().all(|known| known.stopped.is_some()) && self.callers.len() == MOST_CALLERS {
             // So many at once were told by the person's own clicks; what is nearly over is the least loss.
             let by_end = self.callers.iter().enumerate();

@@ -6,13 +6,15 @@ use serde_json::{Map, Value};
 
 use crate::{
     ids::{ConnectorId, ExposedName, ToolName},
-    trust::Fingerprint,
+    trust::{Fingerprint, LaunchIdentity},
 };
 
 /// One call, read or prompt, exactly: equal ones may be answered together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matter {
     pub server: ConnectorId,
+    /// What its connector runs or contacts, as the person is shown it.
+    pub launch: Option<LaunchIdentity>,
     pub subject: Subject,
     /// As they will be sent; empty for a resource.
     pub arguments: Arc<Map<String, Value>>,

@@ -1,3 +1,5 @@
+mod leaves;
+
 use std::time::Duration;
 
 use serde_json::json;
@@ -270,6 +272,7 @@ fn calling(program: u32, n: u32) -> Asking {
         },
         matter: Some(Matter {
             server,
+            launch: None,
             subject: Subject::Prompt("p".to_owned()),
             arguments: Arc::new(arguments),
         }),
@@ -498,50 +501,6 @@ async fn a_yes_to_a_call_covers_the_same_ones_only_where_that_is_said() {
         (other.verdict().await, stranger.verdict().await),
         (Verdict::Denied, Verdict::Denied)
     );
-}
-
-/// The same call with the token of one client, shown by one of the programs that can be told apart.
-fn calling_with_token(program: u32, n: u32) -> Asking {
-    let mut asking = calling(program, n);
-    asking.asker = Asker {
-        label: "client:1".to_owned(),
-        source: Some(Source::Client("1".to_owned())),
-        shown_by: asking.asker.source,
-    };
-    asking
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_yes_to_what_one_program_asks_is_none_to_another_that_shows_its_token() {
-    let approvals = approvals();
-    let mut own = approvals.ask(calling_with_token(1, 1)).unwrap();
-    let mut thief = approvals.ask(calling_with_token(2, 1)).unwrap();
-    let first = approvals.waiting(None).remove(0);
-    let Question::Call { call } = &first.question else {
-        panic!("{first:?}")
-    };
-    assert_eq!(call.same, 0);
-    approvals
-        .answer(&first.id, ApprovalAnswer::Allow(Reach::AlsoSame))
-        .unwrap();
-    assert_eq!(own.verdict().await, Verdict::Allowed(PersonAnswer::Once));
-    assert_eq!(thief.verdict().await, Verdict::Expired, "it was not answered");
-    let missed = approvals.left().0.remove(0).id;
-    assert!(approvals.allow_next_time(&missed));
-    let leave = |program| {
-        let asking = calling_with_token(program, 1);
-        approvals.take_leave(&asking.asker, &asking.matter.unwrap())
-    };
-    assert_eq!((leave(1), leave(2)), (false, true));
-}
-
-#[tokio::test]
-async fn all_programs_that_show_one_token_share_its_limits() {
-    let approvals = approvals();
-    let kept: Vec<_> = (0..10)
-        .filter_map(|n| approvals.ask(calling_with_token(n, n)).ok())
-        .collect();
-    assert_eq!(kept.len(), MOST_OF_ONE);
 }
 
 #[tokio::test]

@@ -256,7 +256,7 @@ async fn send(
         return Err(pins::refusal(why, &door.shared.id, &door.shared.name(), &target.tool));
     }
     ask::session(door).await?;
-    let fingerprint = permit.leave().await?;
+    let leave = permit.leave().await?;
     // The person may have taken their time.
     let session = ask::session(door).await?;
     let time = ask::time(door, request.timeout, inner.default_call_time);
@@ -265,7 +265,7 @@ async fn send(
         caller: caller.label(),
         tell,
     };
-    let before = || permit.still(fingerprint);
+    let before = || permit.still(leave);
     let raw = ask::send(door, Subject::Tool(&target.tool), session, before, |session| {
         let input = &input;
         async move { session.call(tool, input, time, whose).await }

@@ -284,7 +284,7 @@ impl BridgeHandle {
         let door = permit.door;
         permit.not_denied(&self.inner.published.load_full()).await?;
         ask::session(door).await?;
-        permit.leave().await?;
+        let leave = permit.leave().await?;
         // The person may have taken their time.
         let session = ask::session(door).await?;
         let time = ask::time(door, None, self.inner.default_call_time);
@@ -293,7 +293,7 @@ impl BridgeHandle {
             tell: &|_| {},
         };
         let before = || async move {
-            permit.still(None).await?;
+            permit.still(leave).await?;
             asked.offered(door)
         };
         ask::send(door, asked.subject(), session, before, |session| async move {

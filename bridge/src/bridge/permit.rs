@@ -21,7 +21,7 @@ use crate::{
     tools::Unlisted,
     traffic::{Place, Source},
     trust::{
-        Fingerprint,
+        Fingerprint, LaunchIdentity,
         decision::{self, By, Call, Decision, Refusal, View, Why},
         expand_home,
         rules::{ClientId, ProgramId, Resolve, RuleId, Who, real_place},
@@ -41,6 +41,15 @@ pub(super) enum Wanted {
     /// By its URI.
     Resource(String),
     Prompt(String),
+}
+
+/// What was decided on, which the last look compares.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leave {
+    /// What a tool was approved as then.
+    fingerprint: Option<Fingerprint>,
+    /// Of what the person was asked: the launch that they were shown.
+    asked_of: Option<LaunchIdentity>,
 }
 
 /// One request on its way to a leave.
@@ -69,16 +78,16 @@ impl Permit<'_> {
         }
     }
 
-    /// Decides, and asks the person where that is the decision: what a tool was approved as when that was decided. To be
-    /// called once its connector is connected.
+    /// Decides, and asks the person where that is the decision. To be called once its connector is connected.
     ///
     /// # Errors
     /// As the refusal says; `denied`, `approval_timeout`, `rate_limited` where the person was to be asked.
-    pub async fn leave(&self) -> Result<Option<Fingerprint>, ApiError> {
+    pub async fn leave(&self) -> Result<Leave, ApiError> {
         // Before it is read, so that no change falls between.
         let views = self.inner.views.subscribe();
         let published = self.current().await?;
         let fingerprint = self.fingerprint(&published.view);
+        let mut asked_of = None;
         let by = match self.decided(&published.view).await {
             Decision::Refuse(refusal) => return Err(self.refused(refusal)),
             Decision::Allow(by) => self.allowed_by(by),
@@ -90,32 +99,50 @@ impl Permit<'_> {
                 if let Some(turn) = &self.turn {
                     turn.resume();
                 }
+                asked_of = published.view.launch(&self.door.shared.id);
                 answer?
             }
         };
         self.decided.set(by);
-        Ok(fingerprint)
+        Ok(Leave { fingerprint, asked_of })
     }
 
     /// The last look, at the hand-over: nothing refuses it by now, its caller's token holds, and what the session lists
-    /// has the fingerprint that was decided on.
+    /// has the fingerprint that was decided on. What the person was asked about goes to the launch that they were shown.
     ///
     /// # Errors
-    /// `unauthorized`, `tool_changed`, and as the refusal says.
-    pub async fn still(&self, decided: Option<Fingerprint>) -> Result<(), ApiError> {
+    /// `unauthorized`, `unavailable`, `tool_changed`, and as the refusal says.
+    pub async fn still(&self, decided: Leave) -> Result<(), ApiError> {
         let published = self.current().await?;
         self.is_let_in()?;
         let look = |call: &Call<'_>, view: &View| decision::refusal(call, view, unix_ms());
         if let Some(refusal) = self.on(&published.view, look).await {
             return Err(self.refused(refusal));
         }
+        if decided.asked_of.is_some() {
+            self.is_launched_as(decided.asked_of, &published.view)?;
+        }
         match &self.wanted {
             Wanted::Tool { .. } => match self.fingerprint(&published.view) {
-                Some(now) if Some(now) == decided => Ok(()),
+                Some(now) if Some(now) == decided.fingerprint => Ok(()),
                 Some(_) | None => Err(self.refused(Refusal::ToolChanged)),
             },
             Wanted::Resource(_) | Wanted::Prompt(_) => Ok(()),
         }
+    }
+
+    fn is_launched_as(&self, shown: Option<LaunchIdentity>, view: &View) -> Result<(), ApiError> {
+        if view.launch(&self.door.shared.id) == shown {
+            return Ok(());
+        }
+        self.decided.set(AllowedBy::Nobody);
+        Err(ApiError::new(
+            Code::Unavailable,
+            format!(
+                "{} runs or contacts something else since the person was asked; nothing was sent. Try again.",
+                self.door.shared.name()
+            ),
+        ))
     }
 
     fn is_let_in(&self) -> Result<(), ApiError> {
@@ -247,7 +274,7 @@ impl Permit<'_> {
         }
     }
 
-    fn matter(&self, fingerprint: Option<Fingerprint>) -> Result<Matter, ApiError> {
+    fn matter(&self, view: &View, fingerprint: Option<Fingerprint>) -> Result<Matter, ApiError> {
         let subject = match (&self.wanted, fingerprint) {
             (Wanted::Tool { name, exposed }, Some(fingerprint)) => Subject::Tool {
                 name: name.clone(),
@@ -260,6 +287,7 @@ impl Permit<'_> {
         };
         Ok(Matter {
             server: self.door.shared.id.clone(),
+            launch: view.launch(&self.door.shared.id),
             subject,
             arguments: self.arguments.clone(),
         })
@@ -272,7 +300,8 @@ impl Permit<'_> {
         mut views: watch::Receiver<Arc<View>>,
     ) -> Result<AllowedBy, ApiError> {
         let approvals = &self.inner.approvals;
-        let matter = self.matter(fingerprint)?;
+        let matter = self.matter(&published.view, fingerprint)?;
+        let launch = matter.launch;
         let asker = asker(self.caller).await;
         if approvals.take_leave(&asker, &matter) {
             return Ok(person(PersonAnswer::Once));
@@ -300,7 +329,11 @@ impl Permit<'_> {
                         let why = self.on(&view, look).await;
                         return Err(self.refused(why.unwrap_or(Refusal::ToolChanged)));
                     }
-                    match self.decided(&view).await {
+                    let decided = self.decided(&view).await;
+                    if let Decision::Ask(_) | Decision::Allow(_) = decided {
+                        self.is_launched_as(launch, &view)?;
+                    }
+                    match decided {
                         Decision::Ask(_) => {}
                         Decision::Refuse(refusal) => return Err(self.refused(refusal)),
                         Decision::Allow(by) => {
