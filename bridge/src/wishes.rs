@@ -257,9 +257,9 @@ impl Wishes {
         Some(settled)
     }
 
-    /// Takes back what a caller wished.
-    pub fn withdraw(&self, caller: &str) {
-        let gone = self.lock().withdraw(caller);
+    /// Takes back what a caller wished and may not wish any more.
+    pub fn withdraw(&self, caller: &str, is_out: impl Fn(&Wish) -> bool) {
+        let gone = self.lock().withdraw(caller, is_out);
         for (view, caller) in &gone {
             self.tell(view, caller);
         }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::{BridgeHandle, Caller, shown};
 use crate::{
+    approval::Asker,
     caller::{
         ProgramKey, Scope, Script,
         token::{PREFIX, TokenHash},
@@ -25,6 +26,7 @@ use crate::{
     snapshot::{ApiMode, AskerView, ClientView, WalkInPolicy},
     traffic::Source,
     trust,
+    wishes::Wish,
 };
 
 /// The longest name of a client, in characters.
@@ -92,6 +94,30 @@ pub struct PairingBegun {
     pub within: std::time::Duration,
 }
 
+/// Whether a client may wish this at present. A connector that there is not yet is in nobody's list.
+fn may_wish(row: &ClientRow, wish: &Wish) -> bool {
+    match wish {
+        Wish::Add(..) => row.scopes.contains(&Scope::Manage) && is_in_time(row),
+        Wish::Enable(_)
+        | Wish::AutoApprove(..)
+        | Wish::Remove(_)
+        | Wish::SetSecret { .. }
+        | Wish::ForgetSecret(..)
+        | Wish::SignIn(_)
+        | Wish::SignOut(_) => may(row, Scope::Manage, wish.server()),
+    }
+}
+
+fn is_in_time(row: &ClientRow) -> bool {
+    row.expires_at.is_none_or(|end| unix_ms() < end)
+}
+
+/// Whether a client may do this to a connector at present.
+fn may(row: &ClientRow, scope: Scope, server: &ConnectorId) -> bool {
+    let sees = |seen: &Vec<String>| seen.iter().any(|id| id == server.as_str());
+    row.scopes.contains(&scope) && is_in_time(row) && row.servers.as_ref().is_none_or(sees)
+}
+
 fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
     Option::<T>::deserialize(from).map(Some)
 }
@@ -117,16 +143,11 @@ impl BridgeHandle {
         row.asks_itself = change.asks_itself.unwrap_or(row.asks_itself);
         fits(&row.scopes, row.servers.as_deref())?;
         self.inner.callers.keep(&row).await?;
-        let may_call = row.scopes.contains(&Scope::Call) && row.expires_at.is_none_or(|end| unix_ms() < end);
-        let sees = |server: &ConnectorId| {
-            row.servers
-                .as_ref()
-                .is_none_or(|seen| seen.iter().any(|id| id == server.as_str()))
-        };
         let label = format!("client:{id}");
         self.inner
             .approvals
-            .withdraw(&label, |server| !may_call || !sees(server));
+            .withdraw(&label, |server| !may(&row, Scope::Call, server));
+        self.inner.wishes.withdraw(&label, |wish| !may_wish(&row, wish));
         self.settled().await;
         self.client_view(&id)
     }
@@ -141,7 +162,7 @@ impl BridgeHandle {
         }
         self.inner.callers.forget(&id).await?;
         let label = format!("client:{id}");
-        self.inner.wishes.withdraw(&label);
+        self.inner.wishes.withdraw(&label, |_| true);
         self.inner.approvals.withdraw(&label, |_| true);
         self.settled().await;
         Ok(())
@@ -152,6 +173,25 @@ impl BridgeHandle {
         match caller {
             Caller::Owner | Caller::WalkIn(_) => true,
             Caller::Client { pass, .. } => self.inner.callers.holds(pass),
+        }
+    }
+
+    /// Whether whoever wished this may still wish it.
+    pub(super) fn may_still_wish(&self, asker: &Asker, wish: &Wish) -> bool {
+        match &asker.source {
+            Some(Source::Client(id)) => {
+                let row = self.inner.callers.client(id);
+                row.is_some_and(|row| may_wish(&row, wish))
+            }
+            Some(
+                Source::Owner
+                | Source::Program(_)
+                | Source::Process { .. }
+                | Source::File(_)
+                | Source::Unresolved
+                | Source::Unknown,
+            )
+            | None => true,
         }
     }
 

@@ -179,6 +179,15 @@ impl BridgeHandle {
     }
 
     async fn grant(&self, id: &str, wish: &Wish, view: ApprovalView, bound: &Bound) -> Result<ApprovalView, ApiError> {
+        let asker = self.inner.wishes.asker(id);
+        if !asker.is_none_or(|asker| self.may_still_wish(&asker, wish)) {
+            self.wish_ended(id, ApprovalState::Expired, view);
+            self.settled().await;
+            return Err(ApiError::new(
+                Code::Denied,
+                "The program that wished this may not ask for it any more. Nothing was done.",
+            ));
+        }
         let done = match self.still_as_shown(wish, &view, bound).await {
             Ok(None) => self.do_as_wished(wish, bound).await,
             Ok(Some(asked)) => {

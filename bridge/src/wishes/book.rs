@@ -186,9 +186,11 @@ impl Book {
         Some(self.end(at, state))
     }
 
-    /// Those of a caller that are not being granted.
-    pub fn withdraw(&mut self, caller: &str) -> Vec<Ended> {
-        self.end_all(ApprovalState::Expired, |item| item.asker.label == caller)
+    /// Those of a caller of which this holds and that are not being granted.
+    pub fn withdraw(&mut self, caller: &str, is_out: impl Fn(&Wish) -> bool) -> Vec<Ended> {
+        self.end_all(ApprovalState::Expired, |item| {
+            item.asker.label == caller && is_out(&item.wish)
+        })
     }
 
     /// Those about a connector that are not being granted.

@@ -204,9 +204,14 @@ fn what_a_caller_wished_goes_with_it() {
     wishes
         .put("2".into(), wishing(Wish::Enable(id("a")), "client:2", "x"))
         .unwrap();
-    wishes.withdraw("client:1");
-    let left: Vec<_> = wishes.waiting(None).into_iter().map(|view| view.id).collect();
-    assert_eq!(left, ["2"]);
+    wishes
+        .put("3".into(), wishing(Wish::Enable(id("b")), "client:1", "x"))
+        .unwrap();
+    let left = || -> Vec<_> { wishes.waiting(None).into_iter().map(|view| view.id).collect() };
+    wishes.withdraw("client:1", |wish| *wish.server() == id("a"));
+    assert_eq!(left(), ["2", "3"]);
+    wishes.withdraw("client:1", |_| true);
+    assert_eq!(left(), ["2"]);
     assert_eq!(wishes.find("1", None).unwrap().state, ApprovalState::Expired);
 }
 

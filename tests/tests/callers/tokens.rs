@@ -47,6 +47,17 @@ fn a_token_is_good_for_its_scopes_until_it_is_changed_expires_or_is_revoked() {
     read().refused(401, "unauthorized");
     bridge.owner_post(&path, &json!({"expires_at": null})).ok();
     read().ok();
+    // Nothing that it wished outlives the right to wish it.
+    let state = |wish: &str| bridge.owner_get(&format!("/mcp/approvals/{wish}")).ok()["state"].clone();
+    for without in [json!({"scopes": ["read", "call"]}), json!({"servers": ["other"]})] {
+        let wish = waits(&remove());
+        let before = json!({"scopes": ["read", "call", "manage"], "servers": null});
+        bridge.owner_post(&path, &json!({"name": "Other"})).ok();
+        assert_eq!(state(&wish), "waiting");
+        bridge.owner_post(&path, &without).ok();
+        assert_eq!(state(&wish), "expired", "{without}");
+        bridge.owner_post(&path, &before).ok();
+    }
     let bridge = bridge.restart();
     with_token(&bridge, &token, "GET", "/mcp/tools", &Value::Null).ok();
     let wish = waits(&with_token(
