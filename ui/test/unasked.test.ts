@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { ToolView } from "../src/lib/bridge";
 import { store } from "../src/lib/store.svelte";
-import { choosable, lookUps, matches, rulesOf } from "../src/lib/unasked";
+import { answerOf, choosable, lookUps, matches, rulesOf } from "../src/lib/unasked";
 import { calls, type World } from "./rpc-fixture";
 import { button, go, open, query, settle, text } from "./window";
 import { connector, fileTools, finding, rule, tool, world } from "./worlds";
@@ -72,7 +72,7 @@ test("on the first run the built-in files' reading tools are marked, until somet
   expect(query<HTMLInputElement>("main input[type=radio]:checked").value).toBe("look_up");
   button("Allow these without asking").click();
   await settle();
-  expect(calls).toEqual(["choose filesystem look_up"]);
+  expect(calls).toEqual(["choose filesystem these list_directory read_text_file"]);
   expect(spoken()).not.toContain("What may assistants do");
   made.rules = [rule("r", { server: "filesystem", origin: "choice" })];
   await open(made);
@@ -119,4 +119,10 @@ test("patterns mean any run of characters and single ones, and rules that deny c
   expect(["read", "?ead", "read_file?", ""].some(fits)).toBe(false);
   const about = rulesOf([rule("a"), rule("b", { effect: "deny" })], "files", "write_file");
   expect(about.map(({ rule }) => rule.id)).toEqual(["b"]);
+});
+
+test("a yes to what looks things up names the tools that were shown, and no other", () => {
+  expect(answerOf("look_up", ["list", "read"], ["write"])).toEqual(["these", ["list", "read"]]);
+  expect(answerOf("these", ["list", "read"], ["write"])).toEqual(["these", ["write"]]);
+  expect(answerOf("nothing", ["list"], ["write"])).toEqual(["nothing", []]);
 });

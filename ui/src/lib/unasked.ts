@@ -13,6 +13,16 @@ export function lookUps(tools: readonly ToolView[]): ToolView[] {
   return choosable(tools).filter((tool) => tool.hints.read_only === true && !isFlagged(tool));
 }
 
+/** What is sent for a choice: the names that were shown, so that a yes covers no tool that came meanwhile. */
+export function answerOf(
+  choice: "nothing" | "look_up" | "these",
+  reading: readonly string[],
+  chosen: readonly string[],
+): ["nothing" | "these", string[]] {
+  if (choice === "nothing") return ["nothing", []];
+  return ["these", [...(choice === "look_up" ? reading : chosen)]];
+}
+
 /** The rules that decide about this tool of this connector, those that deny first. */
 export function rulesOf(rules: readonly RuleView[], server: string, tool: string): RuleView[] {
   const about = rules.filter(
