@@ -9,7 +9,8 @@ pub(super) fn is_roundabout(uri: &str) -> bool {
     while let Some((number, segment)) = segments.next() {
         // No host, and a folder's own slash.
         let may_be_empty = number == 0 || segments.peek().is_none();
-        if !(segment.is_empty() && may_be_empty) && !means_itself(segment) {
+        let is_plain = means_itself(segment) || (segment.is_empty() && may_be_empty);
+        if !is_plain {
             return true;
         }
     }
