@@ -30,7 +30,7 @@ SERVERS = {
     "tracker": {"name": "Issue tracker", "url": "https://tracker.example.com/mcp", "auth": "token"},
     "calendar": {"name": "Calendar", "command": "uvx", "args": ["calendar-mcp@2.1.0"], "enabled": False},
 }
-ASKS = {"path": "garden/plan.md", "content": "# Garden\n\n- Sow the beans in May\n- Water every second day\n"}
+ASKS = {"path": "garden-plan.md", "content": "# Garden\n\n- Sow the beans in May\n- Water every second day\n"}
 
 
 def prepare(desktop):
@@ -83,13 +83,13 @@ def main(target):
                 window.button("Try it").click()
                 window.sees("welcome.md")
                 window.go_to("#/connectors")
-                window.sees("used now")
+                window.sees("used just now")
                 tidy(window)
                 take(window, target, theme)
                 call = [sys.executable, "assistant.py", desktop.api(), "mcp__files__write_file", json.dumps(ASKS)]
                 desktop.helper(call)
                 window.go_to("#/approvals")
-                window.sees("wants to create or replace a file")
+                window.sees("wants to create a file")
                 window.awake("Allow once")
                 tidy(window)
                 take(window, target.with_stem("question"), theme)
