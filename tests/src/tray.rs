@@ -195,6 +195,11 @@ impl Tray {
         self.say(&json!({"say": "replace", "id": id, "entry": entry}));
     }
 
+    /// The person hides a tool in the window.
+    pub fn hide(&mut self, id: &str, tool: &str) {
+        self.say(&json!({"say": "hide", "id": id, "tool": tool}));
+    }
+
     /// The person lets these launches run, and keeps these rules for them.
     pub fn approve_keeping(&mut self, launches: &[&str], keep: &[&str]) {
         self.say(&json!({"say": "approve", "launches": launches, "keep": keep}));

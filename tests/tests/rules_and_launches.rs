@@ -205,6 +205,36 @@ fn a_change_in_the_window_allows_no_more_of_what_waits_than_it_changes() {
 }
 
 #[test]
+fn hiding_a_tool_of_what_stands_under_an_id_turns_nothing_on() {
+    let home = Home::new();
+    let mine = Fake::new("ok").record(&home.record("mine"));
+    home.write_config(&config_text([("x", mine.entry())]));
+    let mut tray = Tray::start(home);
+    tray.approve("x");
+    tray.wait_for_status("x", "connected");
+    let switch = |tray: &Tray, enabled: bool| {
+        let body = json!({"id": "x", "enabled": enabled});
+        tray.owner_post("/mcp/servers/toggle", &body).ok();
+    };
+    switch(&tray, false);
+    tray.wait_for_status("x", "disabled");
+
+    let files = json!({"command": "neuron-connectd", "args": ["files", "~/neuron-connectd-sandbox"]});
+    tray.home.write_config(&config_text([("x", files)]));
+    tray.wait_for_status("x", "needs_review");
+    tray.hide("x", "read_file");
+    eventually("it is written", SOON, || {
+        tray.home.config().contains("read_file").then_some(())
+    });
+    tray.owner_post("/mcp/servers/reconnect", &json!({"id": "x"})).ok();
+    assert_eq!(tray.server("x")["status"], "needs_review");
+    tray.wait_for("launch", "x");
+    switch(&tray, true);
+    tray.wait_for_status("x", "sleeping");
+    tray.close();
+}
+
+#[test]
 fn a_rule_that_denies_never_sleeps() {
     let home = Home::new();
     let [first, second] = ["first", "second"].map(|name| Fake::new("ok").record(&home.record(name)));

@@ -346,6 +346,10 @@ impl Owner {
                 self.apply(config).await;
                 self.carry_rules(carried).await;
                 self.forgets = None;
+                if let Edit::Enabled(id, _) = &edit {
+                    // Where the file says the same in other words, what it says is as it was, and what may run is not.
+                    self.judge_anew(id.to_string()).await;
+                }
                 kept
             }
             // The file says so already; the person says it too.

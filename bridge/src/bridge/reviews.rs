@@ -247,18 +247,23 @@ impl Owner {
     pub(super) async fn judge_again(&mut self) {
         let keys: Vec<String> = self.connectors.keys().cloned().collect();
         for key in keys {
-            let (Some(entry), Some(handle)) = (self.valid(&key), self.connectors.get(&key)) else {
-                continue;
-            };
-            if !entry.enabled {
-                continue;
-            }
-            let before = handle.shared.view().machine.withheld().cloned();
-            let prepared = self.world.prepare(&entry).await;
-            let now = self.world.refusal(&entry, &prepared).filter(Cause::withholds_tools);
-            if now != before {
-                self.replace(key).await;
-            }
+            self.judge_anew(key).await;
+        }
+    }
+
+    /// As [`Owner::judge_again`], one of them.
+    pub(super) async fn judge_anew(&mut self, key: String) {
+        let (Some(entry), Some(handle)) = (self.valid(&key), self.connectors.get(&key)) else {
+            return;
+        };
+        if !entry.enabled {
+            return;
+        }
+        let before = handle.shared.view().machine.withheld().cloned();
+        let prepared = self.world.prepare(&entry).await;
+        let now = self.world.refusal(&entry, &prepared).filter(Cause::withholds_tools);
+        if now != before {
+            self.replace(key).await;
         }
     }
 

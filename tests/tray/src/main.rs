@@ -11,7 +11,7 @@ use neuron_bridge::{
     bridge::{BridgeHandle, BridgeOptions, Caller, Patience, Shell},
     home::Home,
     http::{self, Family, Kin, Limits, NoClients, ServeOptions},
-    ids::ConnectorId,
+    ids::{ConnectorId, ToolName},
     program_log,
     secrets::KeepSecrets,
     snapshot::ApiView,
@@ -90,6 +90,8 @@ fn patience() -> Result<Patience, Box<dyn Error>> {
 enum Said {
     /// The whole entry in place of what it was.
     Replace { id: ConnectorId, entry: Map<String, Value> },
+    /// One tool is hidden.
+    Hide { id: ConnectorId, tool: ToolName },
     /// With rules that go on for them.
     Approve { launches: Vec<String>, keep: Vec<RuleId> },
 }
@@ -106,6 +108,7 @@ async fn listen(bridge: BridgeHandle) {
     while let Some(line) = lines.recv().await {
         let said = match serde_json::from_str(&line) {
             Ok(Said::Replace { id, entry }) => bridge.replace(id, entry).await.map(drop),
+            Ok(Said::Hide { id, tool }) => bridge.set_tool_enabled(id, tool, false).await,
             Ok(Said::Approve { launches, keep }) => bridge.approve_launches(launches, keep).await,
             Err(error) => {
                 eprintln!("{line:?} says nothing: {error}");

@@ -125,7 +125,10 @@ impl Owner {
         let approved = admission.approved(id);
         let (is_default, now) = match entry {
             Some(entry) => {
-                let now = self.look_at(&entry, ApprovedBy::Edit).await;
+                let mut now = self.look_at(&entry, ApprovedBy::Edit).await;
+                // What the file alone turned on or shows again still waits.
+                now.enabled &= approved.as_ref().is_none_or(|row| row.enabled);
+                now.disabled_tools = admission.hidden(&entry).patterns;
                 (admission.needs_no_look(&entry), Some(now))
             }
             None => (false, None),
