@@ -7,7 +7,12 @@ const source = new URL("../messages/en.json", import.meta.url);
 const target = new URL("../src/lib/messages.ts", import.meta.url);
 const locale = "en";
 
-const messages = JSON.parse(readFileSync(source, "utf8"));
+const text = readFileSync(source, "utf8");
+const messages = JSON.parse(text);
+// Of two texts under one name JSON keeps the last without a word.
+const names = [...text.matchAll(/^ {2}"(\w+)":/gm)].map((match) => match[1]);
+const twice = names.filter((name, index) => names.indexOf(name) !== index);
+if (twice.length > 0) throw new Error(`messages/en.json has two texts for ${twice.join(", ")}`);
 const compiled = compile(messages);
 
 if (process.argv.includes("--check")) {

@@ -495,7 +495,7 @@ export const client_without_program = (p: { name: string | number }): string => 
 export const fact_connector = (): string => "Connector";
 export const fact_tool = (): string => "Tool";
 export const fact_tools = (): string => "Tools";
-export const fact_says = (): string => "It says";
+export const fact_says = (): string => "The tool says";
 export const fact_tools_now = (): string => "Now, as they are";
 export const no_tools_now = (): string => "None of its tools";
 export const in_connector = (): string => "in";
