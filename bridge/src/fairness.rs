@@ -11,7 +11,8 @@ pub struct Share<K> {
 }
 
 /// Which of the places, the oldest first, makes way for `newcomer`: the latest of whoever holds most. `None` where the
-/// newcomer holds one, or nobody holds so many more that giving one up is fair.
+/// newcomer holds one, or nobody holds so many more that giving one up is fair. A group's only place is taken for one of
+/// another kin alone where its kin holds more than half of all: fewer may be programs that only share an interpreter.
 pub fn makes_way<K: PartialEq>(held: &[Share<K>], newcomer: &Share<K>) -> Option<usize> {
     let of_group = |group: &K| held.iter().filter(|share| share.group == *group).count();
     let of_kin = |kin: &K| held.iter().filter(|share| share.kin == *kin).count();
@@ -21,7 +22,10 @@ pub fn makes_way<K: PartialEq>(held: &[Share<K>], newcomer: &Share<K>) -> Option
     let own = of_kin(&newcomer.kin);
     let has_too_many = |share: &Share<K>| match share.kin == newcomer.kin {
         true => of_group(&share.group) > 1,
-        false => of_kin(&share.kin) > own + 1,
+        false => {
+            let of_its_kin = of_kin(&share.kin);
+            of_its_kin > own + 1 && (of_group(&share.group) > 1 || of_its_kin > held.len() / 2)
+        }
     };
     let candidates = held.iter().enumerate().filter(|(_, share)| has_too_many(share));
     candidates
@@ -48,6 +52,16 @@ mod tests {
     fn where_each_holds_one_nobody_makes_way() {
         let held = [share("a", "a"), share("b", "b"), share("c", "c")];
         assert_eq!(makes_way(&held, &share("d", "d")), None);
+    }
+
+    #[test]
+    fn two_programs_that_share_an_interpreter_keep_their_only_places() {
+        let others = ["a", "b", "c", "d"];
+        let mut held = vec![share("py", "1.py"), share("py", "2.py")];
+        held.extend(others.map(|other| share(other, other)));
+        assert_eq!(makes_way(&held, &share("e", "e")), None);
+        held.push(share("py", "2.py"));
+        assert_eq!(makes_way(&held, &share("e", "e")), Some(6), "one of two goes");
     }
 
     #[test]
