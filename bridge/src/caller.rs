@@ -135,10 +135,11 @@ pub struct PairedProgram {
 }
 
 impl Pass {
-    /// Whether a program is the one that was paired; where nobody knew that one, every program is.
+    /// Whether a program is the one that was paired; where nobody knew that one, every program is. One that nothing lasting
+    /// tells from others, such as code in the arguments of an interpreter, is none that was paired.
     pub fn is_shown_by(&self, program: Option<&Program>) -> bool {
         let Some(paired) = &self.paired else { return true };
-        let shown = program.map(ProgramView::from);
+        let shown = program.filter(|program| program.key().is_some()).map(ProgramView::from);
         shown.is_some_and(|shown| shown.path.as_ref() == Some(&paired.path) && shown.script == paired.script)
     }
 }
@@ -151,4 +152,44 @@ pub enum Scope {
     Read,
     Call,
     Manage,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pass(script: Option<&str>) -> Pass {
+        Pass {
+            id: "1".to_owned(),
+            name: "Agent".to_owned(),
+            scopes: vec![Scope::Call],
+            servers: None,
+            asks_itself: true,
+            label: "client:1".to_owned(),
+            paired: Some(PairedProgram {
+                path: "/usr/bin/python3".to_owned(),
+                script: script.map(str::to_owned),
+            }),
+        }
+    }
+
+    fn python(script: Option<Script>) -> Program {
+        Program {
+            name: "python3".to_owned(),
+            path: Some("/usr/bin/python3".into()),
+            pid: 7,
+            script,
+        }
+    }
+
+    #[test]
+    fn code_in_arguments_is_never_the_program_that_was_paired() {
+        let file = Script::File("/a.py".into());
+        assert!(pass(Some("/a.py")).is_shown_by(Some(&python(Some(file)))));
+        assert!(pass(None).is_shown_by(Some(&python(None))));
+        for script in [Script::Inline, Script::Unclear] {
+            assert!(!pass(None).is_shown_by(Some(&python(Some(script)))));
+        }
+        assert!(!pass(None).is_shown_by(None));
+    }
 }
