@@ -1,25 +1,32 @@
 import { expect, test } from "vitest";
 
-import type { ChangeQuestion, RuleDraft } from "../src/lib/bridge";
-import { changeWords } from "../src/lib/change";
+import type { RuleDraft } from "../src/lib/bridge";
 import { wakeMs } from "../src/lib/question";
 import { rpc } from "../src/lib/rpc";
 import { draftText, wishesOf } from "../src/lib/rule";
 import { ruleList } from "../src/lib/rule-list.svelte";
 import { toldMs } from "../src/lib/telling.svelte";
 import { pieces } from "../src/lib/visible";
-import { calls, publish, type World } from "./rpc-fixture";
+import { calls, publish } from "./rpc-fixture";
 import { button, focused, frame, open, query, settle, text } from "./window";
-import { argument, call, claude, launch, manage, now, ordinary, ran, rule, ruleDraft, script, world } from "./worlds";
+import {
+  argument,
+  call,
+  claude,
+  launch,
+  manage,
+  now,
+  ordinary,
+  ran,
+  rule,
+  ruleDraft,
+  script,
+  waiting,
+  world,
+} from "./worlds";
 
 const hostile = '<img src=x onerror="document.title=1">\u202e';
 const place = "#/approvals";
-
-function waiting(...approvals: World["snapshot"]["approvals"]): World {
-  const made = world(ordinary);
-  made.snapshot.approvals = approvals;
-  return made;
-}
 
 const card = () => query("section[data-guided=question]");
 const words = () => card().textContent?.replace(/\s+/g, " ") ?? "";
@@ -211,23 +218,6 @@ test("questions of one caller gather, open one by one, and can all be denied", a
   expect(told()).toContain("Denied all 2 questions of Claude Code.");
 });
 
-test("the answer to a change is told", async () => {
-  await open(waiting(manage("q1", { change: "enable" })), place);
-  await settle(wakeMs);
-  document.querySelectorAll<HTMLButtonElement>("section .answers button")[1]!.click();
-  await settle();
-  expect(told()).toContain("Denied what python3 asked about Weather.");
-});
-
-test("a program that wishes for changes can be told to stop, and a change has a day anyway", async () => {
-  await open(waiting(manage("q1", { change: "enable" })), place);
-  await settle(wakeMs);
-  expect(words()).not.toContain("I need longer");
-  button("Stop this program asking for an hour").click();
-  await settle();
-  expect(calls).toEqual(["stop_asking q1"]);
-});
-
 test("rows of one caller say what tells them apart, and not again who asks", async () => {
   const note = (id: string, title: string) =>
     call(
@@ -409,52 +399,6 @@ test("hidden characters are counted, hidden words are read, and joined emoji are
   expect(pieces(`x${tagged}`)[1]).toEqual({ kind: "secret_words", text: "read ~" });
   expect(pieces("👩‍💻 شکر‌گزار")).toHaveLength(1);
   expect(pieces("pass\u200dword")[1]).toEqual({ kind: "hidden", name: "U+200D", count: 1 });
-});
-
-test("a program that wants to add a connector is shown with all that would run", async () => {
-  await open(waiting(manage("q1", { change: "add", launch: launch("weather") })), place);
-  await settle(wakeMs);
-  for (const part of [
-    "python3 wants to add a connector: Weather",
-    "npx -y weather-mcp --units metric",
-    "your key WEATHER_KEY",
-    "your variable PATH, now: /usr/bin:/bin",
-    "No fixed version of weather-mcp",
-  ]) {
-    expect(words()).toContain(part);
-  }
-  button("Add and allow to run").click();
-  await settle();
-  expect(calls).toEqual(["answer_approval q1 approve "]);
-});
-
-test("a key says that it replaces the present one, and yes and no say what they do", async () => {
-  const secret: ChangeQuestion = { change: "set_secret", name: null, replaces: true, goes_to: "https://a.example" };
-  await open(waiting(manage("q1", secret)), place);
-  await settle(wakeMs);
-  expect(words()).toContain("This one replaces the present one");
-  expect(words()).toContain("https://a.example");
-  button("Keep the present key").click();
-  await settle();
-  expect(calls).toEqual(["answer_approval q1 deny "]);
-});
-
-test("no two changes share a sentence, and no yes is its no", () => {
-  const changes: ChangeQuestion[] = [
-    { change: "add", launch: launch("x") },
-    { change: "enable" },
-    { change: "disable" },
-    { change: "remove" },
-    { change: "reconnect" },
-    { change: "auto_approve", patterns: ["*"], tools: ["read_file"] },
-    { change: "set_secret", name: "A", replaces: false, goes_to: "x" },
-    { change: "forget_secret", name: "A" },
-    { change: "sign_in" },
-    { change: "sign_out" },
-  ];
-  const said = changes.map((change) => changeWords(change, "Who", "It"));
-  expect(new Set(said.map(({ title }) => title)).size).toBe(changes.length);
-  for (const { yes, no } of said) expect(yes).not.toBe(no);
 });
 
 test("a missed question can be allowed next time, and a muted caller may be let ask again", async () => {

@@ -541,3 +541,10 @@ export function entry(id: number, over: Partial<ActivityEntry> = {}): ActivityEn
     ...over,
   };
 }
+
+/** One in which these wait. */
+export function waiting(...approvals: World["snapshot"]["approvals"]): World {
+  const made = world(ordinary);
+  made.snapshot.approvals = approvals;
+  return made;
+}
