@@ -844,7 +844,7 @@ export const paired_remove_question = (p: { name: string | number }): string => 
 export const paired_remove_explain = (): string => "It can no longer connect as this assistant. To use it again, pair it again.";
 export const api_mode_title = (): string => "Who may connect";
 export const api_mode_open = (): string => "Every program that you run";
-export const api_mode_open_text = (): string => "Web pages and other people’s accounts on this computer may not.";
+export const api_mode_open_text = (): string => "Other people’s accounts on this computer may not, and of web pages only those that you allow below.";
 export const api_mode_token = (): string => "Only assistants that are paired";
 export const api_mode_token_text = (): string => "All others get no answer. Safer, but each assistant has to be paired first.";
 export const api_mode_assumed = (): string => "What you had decided is lost, so only assistants that are paired may connect until you say otherwise.";
