@@ -120,8 +120,8 @@ impl World {
             if !name.is_null() {
                 body["name"] = name;
             }
-            world.bridge.owner_post("/mcp/servers/secret", &body).ok();
             world.bridge.approve(id);
+            world.bridge.owner_post("/mcp/servers/secret", &body).ok();
         }
         world.is_well();
         for rule in [
