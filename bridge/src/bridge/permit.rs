@@ -71,8 +71,7 @@ impl Permit<'_> {
     /// # Errors
     /// `denied` where a rule of the person says so.
     pub async fn not_denied(&self, published: &Published) -> Result<(), ApiError> {
-        let look = |call: &Call<'_>, view: &View| decision::refusal(call, view, unix_ms());
-        match self.on(&published.view, look).await {
+        match self.refusal(&published.view).await {
             Some(refusal @ Refusal::Denied(_)) => Err(self.refused(refusal)),
             Some(_) | None => Ok(()),
         }
@@ -115,8 +114,7 @@ impl Permit<'_> {
     pub async fn still(&self, decided: Leave) -> Result<(), ApiError> {
         let published = self.current().await?;
         self.is_let_in()?;
-        let look = |call: &Call<'_>, view: &View| decision::refusal(call, view, unix_ms());
-        if let Some(refusal) = self.on(&published.view, look).await {
+        if let Some(refusal) = self.refusal(&published.view).await {
             return Err(self.refused(refusal));
         }
         if decided.asked_of.is_some() {
@@ -181,6 +179,13 @@ impl Permit<'_> {
             Code::Unavailable,
             format!("What {} offers is changing at this moment; try again.", shared.name()),
         ))
+    }
+
+    async fn refusal(&self, view: &Arc<View>) -> Option<Refusal> {
+        self.on(view, |call: &Call<'_>, view: &View| {
+            decision::refusal(call, view, unix_ms())
+        })
+        .await
     }
 
     async fn decided(&self, view: &Arc<View>) -> Decision {
@@ -325,8 +330,7 @@ impl Permit<'_> {
                 Ok(()) = views.changed() => {
                     let view = views.borrow_and_update().clone();
                     if self.fingerprint(&view) != fingerprint {
-                        let look = |call: &Call<'_>, view: &View| decision::refusal(call, view, unix_ms());
-                        let why = self.on(&view, look).await;
+                        let why = self.refusal(&view).await;
                         return Err(self.refused(why.unwrap_or(Refusal::ToolChanged)));
                     }
                     let decided = self.decided(&view).await;
