@@ -173,11 +173,7 @@ class Calls(unittest.TestCase):
 
     def test_adding_ends_with_the_choice_of_what_needs_no_question(self):
         window = self.window
-        window.go_to("#/add")
-        window.field("Paste an address").type(f"{sys.executable} {changing_server.__file__} {self.desktop.folder} diary")
-        window.sees("This runs a program that can read everything you can.")
-        window.field("Short name").type("diary")
-        window.button("Add").click()
+        window.add_program(f"{sys.executable} {changing_server.__file__} {self.desktop.folder} diary", "diary")
         window.sees("What may assistants do without asking you?")
         # Nothing is chosen for the person.
         window.button("Ask me each time")

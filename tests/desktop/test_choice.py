@@ -66,11 +66,7 @@ class Choice(unittest.TestCase):
         """Adds a connector by clicking, and ends with this choice."""
         (self.desktop.folder / f"{name}.tools.json").write_text(json.dumps(TOOLS))
         window = self.window
-        window.go_to("#/add")
-        window.field("Paste an address").type(f"{sys.executable} {changing_server.__file__} {self.desktop.folder} {name}")
-        window.sees("This runs a program that can read everything you can.")
-        window.field("Short name").type(name)
-        window.button("Add").click()
+        window.add_program(f"{sys.executable} {changing_server.__file__} {self.desktop.folder} {name}", name)
         window.sees("What may assistants do without asking you?")
         window.find(f"//label[contains(., '{choice}')]").click()
         window.button(button).click()

@@ -21,11 +21,7 @@ class Connectors(unittest.TestCase):
     def test_a_pasted_command_becomes_a_connector_whose_tools_work(self):
         self.assertTrue(EVERYTHING.exists(), "the test upstreams are not installed: run `make setup`")
         window = self.window
-        window.go_to("#/add")
-        window.field("Paste an address").type(f"{EVERYTHING} stdio")
-        window.sees("This runs a program that can read everything you can.")
-        window.field("Short name").type("everything")
-        window.button("Add").click()
+        window.add_program(f"{EVERYTHING} stdio", "everything")
 
         servers = lambda: self.config()["servers"]
         until("the entry in connectors.json", lambda: "everything" in servers())

@@ -169,6 +169,14 @@ class Webview:
         """Shows the place after `#`, such as `#/add`."""
         self.run("location.hash = arguments[0]", fragment)
 
+    def add_program(self, command, name):
+        """Adds a connector by pasting the command that runs it, under this name."""
+        self.go_to("#/add")
+        self.field("Paste an address").type(command)
+        self.sees("This runs a program that can read everything you can.")
+        self.field("Short name").type(name)
+        self.button("Add").click()
+
     def tabs(self):
         """Handles of all windows."""
         return self._command("GET", "/window/handles")
