@@ -407,6 +407,22 @@ fn no_secret_is_readable_anywhere_at_the_finest_log_level() {
     assert!(fs::metadata(home.neuron().join("connect/secrets.bin")).unwrap().len() > 100);
 }
 
+#[test]
+fn the_finest_log_level_tells_nothing_of_the_log_s_own_growing() {
+    let home = Home::new();
+    home.write_config(&config_text([]));
+    let bridge = Daemon::start_in(home, Setup::default().variable("NEURON_LOG", "trace"));
+    // Its log lies below a folder that is watched: a line about a change there would be the next change.
+    bridge
+        .home
+        .write_config(&config_text([("program", Fake::new("ok").entry())]));
+    bridge.wait_for_status("program", "connected");
+    let log = bridge.log();
+    assert!(log.contains("TRACE"), "{log}");
+    assert!(!log.contains("inotify"), "{log}");
+    bridge.terminate();
+}
+
 fn files_with(folder: &Path, wanted: &[u8]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

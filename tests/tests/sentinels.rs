@@ -54,8 +54,7 @@ fn in_a_file(elsewhere: &Home) -> Setup {
         .argument("--secrets")
         .argument("file")
         .variable("NEURON_SECRETS_KEY_FILE", &key.display().to_string())
-        // Each line of the log is a change below the folder that is watched, of which a line would tell, and so on.
-        .variable("NEURON_LOG", "trace,notify=off")
+        .variable("NEURON_LOG", "trace")
 }
 
 fn set(bridge: &Daemon, id: &str, name: Option<&str>, secret: &str) {
