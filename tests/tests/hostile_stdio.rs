@@ -244,7 +244,7 @@ fn bad_tools_are_named_with_a_reason_and_take_no_neighbour_along() {
 #[test]
 fn a_flood_on_stderr_without_a_line_end_blocks_nobody_and_stays_bounded() {
     let home = Home::new();
-    let bytes = 1_000_000_000;
+    let bytes = 400_000_000;
     let fake = Fake::new("stderr-flood")
         .option("bytes", bytes)
         .record(&home.record("fake"));

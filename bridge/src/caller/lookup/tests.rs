@@ -126,7 +126,7 @@ async fn a_program_that_is_gone_is_unknown_also_when_its_id_was_given_away() {
 #[tokio::test]
 async fn a_connection_that_several_processes_hold_is_that_of_the_one_that_made_it() {
     let folder = tempfile::tempdir().unwrap();
-    let script = "exec 3<>/dev/tcp/127.0.0.1/$PORT; sleep 1000 & echo >&3; read line; kill $!";
+    let script = "exec 3<>/dev/tcp/127.0.0.1/$PORT 4<&0; cat <&4 & echo >&3; read line";
     let mut client = connected("bash", &["-c", script], folder.path());
     client.server.read_exact(&mut [0]).unwrap();
     let found = client.cell.get().await.unwrap();
