@@ -18,7 +18,7 @@ pub use self::{
     shape::shape,
 };
 use crate::{
-    bridge::Caller,
+    caller::Caller,
     caller::{self, ProgramCell},
     clock::unix_ms,
     connector::log::Log,

@@ -29,7 +29,7 @@ pub use self::{
 };
 use crate::{
     activity::{Entry, Outcome, Recorder, WhoRecord},
-    bridge::Caller,
+    caller::Caller,
     clock::unix_ms,
     error::Code,
     event::{Event, EventLog},

@@ -58,8 +58,10 @@ pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
 pub use self::versions::PackageVersions;
 pub use self::wishes::Pending;
 use self::{decide::Rules, owner::Command, person_file::Edit, pins::Looked, publish::Row};
+pub use crate::approval::{ApprovalAnswer, Patience};
 use crate::{
     approval::Approvals,
+    caller::Caller,
     clients::Callers,
     connector::{
         Door, World,
@@ -74,10 +76,6 @@ use crate::{
     traffic::Place,
     trust::{LaunchIdentity, decision::View},
     wishes::Wishes,
-};
-pub use crate::{
-    approval::{ApprovalAnswer, Patience},
-    caller::Caller,
 };
 
 /// One call as it came in; `input` is forwarded exactly as it is.

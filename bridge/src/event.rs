@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 
 use crate::{
-    bridge::Caller,
+    caller::Caller,
     ids::{ConnectorId, ExposedName},
     snapshot::{ApprovalState, Notice, SignInOutcome, Status},
 };

@@ -16,7 +16,8 @@ use std::{
 };
 
 use neuron_bridge::{
-    bridge::{BridgeHandle, CallRequest, Caller, LogQuery},
+    bridge::{BridgeHandle, CallRequest, LogQuery},
+    caller::Caller,
     catalog::paste::{self, Paste},
     connector::log::TAIL_LINES,
     error::{ApiError, Code},

@@ -1,6 +1,9 @@
 //! Which room may know which.
 
-use std::process::Command;
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use neuron_tests::program::workspace;
 
@@ -49,6 +52,42 @@ fn neither_the_library_nor_the_headless_program_knows_a_window() {
 #[test]
 fn the_black_box_tests_do_not_look_inside() {
     assert!(!names_under("neuron-tests").iter().any(|name| name == "neuron-bridge"));
+}
+
+/// Rust files below a folder, as paths from it.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut left = vec![folder.to_owned()];
+    while let Some(next) = left.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                left.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                found.push(path.strip_prefix(folder).unwrap().to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn of_all_rooms_only_the_loopback_api_knows_the_one_owner_of_state() {
+    let root = workspace().join("bridge/src");
+    // The owner's own room, the API in front of it, the list of rooms, and what writes all types down.
+    let may_know = ["bridge", "bridge.rs", "http", "lib.rs", "typescript.rs"];
+    let files: Vec<_> = sources(&root)
+        .into_iter()
+        .filter(|file| may_know.iter().all(|known| !file.starts_with(known)))
+        .collect();
+    assert!(files.len() > 100, "{files:?}");
+    for file in files {
+        let text = std::fs::read_to_string(root.join(&file)).unwrap();
+        for line in text.lines() {
+            let knows = line.contains("crate::bridge") || line.trim_start().starts_with("bridge::");
+            assert!(!knows, "{}: {line}", file.display());
+        }
+    }
 }
 
 #[test]

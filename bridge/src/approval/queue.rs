@@ -58,7 +58,7 @@ pub enum Full {
 /// On whose behalf it is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asker {
-    /// Under which its questions are seen by others than the owner ([`crate::bridge::Caller::label`]).
+    /// Under which its questions are seen by others than the owner ([`crate::caller::Caller::label`]).
     pub label: String,
     /// Which of those with this label it is, where that is told apart.
     pub source: Option<Source>,

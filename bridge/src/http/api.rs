@@ -10,10 +10,11 @@ use tokio::sync::broadcast;
 
 use crate::{
     bridge::{
-        ApprovalAnswer, AutoApproved, BridgeHandle, CallReply, CallRequest, Caller, ClientChange, LogQuery,
-        PairingBegun, Pending, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece, SavedResource,
-        SignInAsk, Terms, TrustChange,
+        ApprovalAnswer, AutoApproved, BridgeHandle, CallReply, CallRequest, ClientChange, LogQuery, PairingBegun,
+        Pending, PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece, SavedResource, SignInAsk, Terms,
+        TrustChange,
     },
+    caller::Caller,
     clients::pairing::Polled,
     config::AutoApprove,
     error::ApiError,

@@ -14,7 +14,8 @@ use super::{
     routes::Routes,
 };
 use crate::{
-    bridge::{ASLEEP, ApprovalAnswer, CallReply, Caller, PROPOSAL},
+    bridge::{ASLEEP, ApprovalAnswer, CallReply, PROPOSAL},
+    caller::Caller,
     error::ApiError,
     snapshot::{
         ApprovalState, ApprovalView, ChangeQuestion, LaunchReview, Question, RuleProposal, SleepingRules, Snapshot,

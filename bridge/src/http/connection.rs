@@ -30,7 +30,7 @@ use super::{
     wire::{Exchange, LONGEST_HEAD, Wire},
 };
 use crate::{
-    bridge::Caller,
+    caller::Caller,
     error::{ApiError, Code},
     snapshot::ApiMode,
 };

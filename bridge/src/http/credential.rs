@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, header, request::Parts};
 
 use super::gate::{CALLBACK_PATH, Door};
 use crate::{
-    bridge::Caller,
+    caller::Caller,
     caller::{
         Pass,
         token::{Presented, TokenHash},

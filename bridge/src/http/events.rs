@@ -14,7 +14,7 @@ use super::{
     extract::{Asker, Refused},
     routes::Routes,
 };
-use crate::{bridge::Caller, error::ApiError, event::Numbered};
+use crate::{caller::Caller, error::ApiError, event::Numbered};
 
 /// How often a quiet stream shows that it lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

@@ -11,7 +11,8 @@ use serde::de::DeserializeOwned;
 
 use super::{api::Api, respond, routes::Routes};
 use crate::{
-    bridge::{Caller, unknown_server},
+    bridge::unknown_server,
+    caller::Caller,
     error::{ApiError, Code},
     ids::ConnectorId,
     traffic::{Place, Source},

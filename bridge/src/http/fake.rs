@@ -29,9 +29,10 @@ pub(super) use self::{
 use super::api::{Answer, Api};
 use crate::{
     bridge::{
-        ApprovalAnswer, AutoApproved, CallReply, CallRequest, Caller, ClientChange, LogQuery, PairingBegun, Pending,
+        ApprovalAnswer, AutoApproved, CallReply, CallRequest, ClientChange, LogQuery, PairingBegun, Pending,
         PromptAnswer, PromptList, ReadAnswer, ResourceList, ResultPiece, SavedResource, SignInAsk, Terms, TrustChange,
     },
+    caller::Caller,
     clients::pairing::Polled,
     config::AutoApprove,
     error::{ApiError, Code},

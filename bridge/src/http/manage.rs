@@ -12,7 +12,7 @@ use super::{
     servers::Server,
 };
 use crate::{
-    bridge::Caller,
+    caller::Caller,
     config::AutoApprove,
     error::ApiError,
     ids::ConnectorId,

@@ -12,11 +12,7 @@ use super::{
     respond,
     routes::Routes,
 };
-use crate::{
-    bridge::{Caller, unknown_server},
-    error::ApiError,
-    ids::ConnectorId,
-};
+use crate::{bridge::unknown_server, caller::Caller, error::ApiError, ids::ConnectorId};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

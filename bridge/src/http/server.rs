@@ -24,7 +24,8 @@ use super::{
     port, routes,
 };
 use crate::{
-    bridge::{BridgeHandle, Caller},
+    bridge::BridgeHandle,
+    caller::Caller,
     caller::{ProgramCell, ProgramLookup, socket::Socket},
     home::{ApiFile, HomeLock},
     snapshot::ApiView,

@@ -13,7 +13,8 @@ use super::{
     routes::Routes,
 };
 use crate::{
-    bridge::{Caller, LogQuery},
+    bridge::LogQuery,
+    caller::Caller,
     connector::log::{Cursor, TAIL_LINES},
     error::{Action, ApiError, Code},
     snapshot::{

@@ -12,7 +12,8 @@ use super::{
     routes::Routes,
 };
 use crate::{
-    bridge::{Caller, unknown_server},
+    bridge::unknown_server,
+    caller::Caller,
     tools::{Format, ListQuery, Rendered},
 };
 

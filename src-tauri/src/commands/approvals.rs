@@ -2,7 +2,7 @@
 
 use neuron_bridge::{
     approval::ApprovalAnswer,
-    bridge::Caller,
+    caller::Caller,
     error::{ApiError, Code},
     snapshot::{ApprovalState, ChangeQuestion, Elicitation, Question},
 };

@@ -8,7 +8,8 @@
 use std::{env, error::Error, io::stdin, path::PathBuf, sync::Arc, thread, time::Duration};
 
 use neuron_bridge::{
-    bridge::{BridgeHandle, BridgeOptions, Caller, Patience, Shell},
+    bridge::{BridgeHandle, BridgeOptions, Patience, Shell},
+    caller::Caller,
     home::Home,
     http::{self, Family, Kin, Limits, NoClients, ServeOptions},
     ids::{ConnectorId, ToolName},

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{End, under_way::UnderWay};
 use crate::{
     approval::{Approvals, Asker, Asking, Verdict, Waiting, elicitation},
-    bridge::Caller,
+    caller::Caller,
     config,
     connector::log::Log,
     ids::ConnectorId,

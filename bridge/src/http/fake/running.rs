@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{FakeApi, Reply};
 use crate::{
-    bridge::Caller,
+    caller::Caller,
     home::{Home, HomeLock},
     http::{
         Limits, ServeOptions,
