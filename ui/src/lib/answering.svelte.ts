@@ -10,9 +10,18 @@ export class Answering {
   failure = $state<string | null>(null);
   readonly #approval: () => ApprovalView | null;
 
-  /** `approval` is the question with a time for its answer, where there is one. */
-  constructor(approval: () => ApprovalView | null = () => null) {
+  /**
+   * Made while its card is. It sleeps when the card appears, and again whenever `shown` says something else: what there is
+   * to read, and how many cards stand above it, because what moves up may come under a click that was meant for the one
+   * before. `approval` is the question with a time for its answer, where there is one.
+   */
+  constructor(shown: () => string | number = () => "", approval: () => ApprovalView | null = () => null) {
     this.#approval = approval;
+    const reads = $derived(shown());
+    $effect(() => {
+      void reads;
+      return this.sleep();
+    });
   }
 
   get isOver(): boolean {
