@@ -197,6 +197,28 @@ test("web pages that may use connectors are listed, allowed and removed", async 
   expect(spoken()).not.toContain("https://mine.example");
 });
 
+for (const [field, said] of [
+  ["#asker-path", "/usr/bin/other"],
+  ["#page-address", "https://other.example.com"],
+] as const) {
+  test(`what a list does not take stays in ${field}, with the reason, and what it takes does not`, async () => {
+    const refusal = { code: "not_saved" as const, error: "The disk is full." };
+    const made = trusting({}, { refusal });
+    await open(made, place);
+    await write(query(field), said);
+    query(field).closest("form")?.requestSubmit();
+    await settle();
+    expect(spoken()).toContain("The disk is full.");
+    expect(query<HTMLInputElement>(field).value).toBe(said);
+    made.refusal = null;
+    query(field).closest("form")?.requestSubmit();
+    await settle();
+    expect(spoken()).not.toContain("The disk is full.");
+    expect(query<HTMLInputElement>(field).value).toBe("");
+    button(`Remove: ${said}`);
+  });
+}
+
 test("a refusal is told, and the mark goes back", async () => {
   const refusal = { code: "not_saved" as const, error: "The disk is full." };
   await open(trusting({}, { refusal }), place);
