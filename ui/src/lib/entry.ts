@@ -3,10 +3,27 @@ import { indentJson, isObjectText, jsonProblem, readJson, strictJson, withMember
 
 export type Pair = { name: string; value: string };
 
-/** What the person consents to. */
+/** What the person consents to: all of an entry that decides what is run or contacted, and with what. */
 export type Effect =
-  | { kind: "runs"; what: "built_in" | "download" | "program"; command: string[]; env: Pair[]; folder: string | null }
-  | { kind: "contacts"; url: string; host: string; headers: Pair[] }
+  | {
+      kind: "runs";
+      what: "built_in" | "download" | "program";
+      command: string[];
+      env: Pair[];
+      envFile: string | null;
+      folder: string | null;
+    }
+  | {
+      kind: "contacts";
+      url: string;
+      host: string;
+      headers: Pair[];
+      isOldTransport: boolean;
+      /** As the entry says; null where it leaves it to the server. */
+      auth: string | null;
+      /** The members of `oauth`. */
+      signIn: Pair[];
+    }
   | { kind: "unclear" };
 
 /** Null where the text is an object; `not_object` where it is JSON of another kind. */
@@ -31,14 +48,27 @@ export function withoutOuterIndent(text: string): string {
 export function effectOf(text: string): Effect {
   if (entryProblem(text)) return { kind: "unclear" };
   const entry = readJson(text, true) as Record<string, unknown>;
-  if (typeof entry["command"] === "string" && entry["command"] !== "") {
-    const args = Array.isArray(entry["args"]) ? entry["args"].map(String) : [];
-    const folder = typeof entry["cwd"] === "string" ? entry["cwd"] : null;
-    const command = [entry["command"], ...args];
-    return { kind: "runs", what: programKind(entry["command"]), command, env: pairs(entry["env"]), folder };
+  const { command, url } = entry;
+  if (typeof command === "string" && command !== "") {
+    return {
+      kind: "runs",
+      what: programKind(command),
+      command: [command, ...(Array.isArray(entry["args"]) ? entry["args"].map(String) : [])],
+      env: pairs(entry["env"]),
+      envFile: textOf(entry["envFile"]),
+      folder: textOf(entry["cwd"]),
+    };
   }
-  if (typeof entry["url"] === "string" && entry["url"] !== "") {
-    return { kind: "contacts", url: entry["url"], host: hostOf(entry["url"]), headers: pairs(entry["headers"]) };
+  if (typeof url === "string" && url !== "") {
+    return {
+      kind: "contacts",
+      url,
+      host: hostOf(url),
+      headers: pairs(entry["headers"]),
+      isOldTransport: entry["transport"] === "sse",
+      auth: textOf(entry["auth"]),
+      signIn: pairs(entry["oauth"]),
+    };
   }
   return { kind: "unclear" };
 }
@@ -144,7 +174,14 @@ function recordOf(value: unknown): Record<string, unknown> {
 }
 
 function pairs(value: unknown): Pair[] {
-  return Object.entries(recordOf(value)).map(([name, text]) => ({ name, value: String(text) }));
+  return Object.entries(recordOf(value)).map(([name, text]) => ({
+    name,
+    value: Array.isArray(text) ? text.join(" ") : String(text),
+  }));
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
 }
 
 function pairsText(given: Pair[]): string | null {

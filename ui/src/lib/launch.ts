@@ -148,7 +148,8 @@ function givenRow(kind: "env" | "header", { name, template, from_environment, se
   return { key: `${kind} ${name}`, label, text: `${name} = ${template}`, notes, isSaid: false, hides };
 }
 
-function authWords(auth: string | null): string {
+/** By what it is let in. */
+export function authWords(auth: string | null): string {
   switch (auth) {
     case null:
       return m.auth_when_asked();

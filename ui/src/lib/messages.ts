@@ -109,6 +109,8 @@ export const effect_env = (): string => "With the settings";
 export const effect_folder = (): string => "In the folder";
 export const effect_contacts = (): string => "Will contact";
 export const effect_headers = (): string => "Sends along";
+export const effect_speaks = (): string => "Speaks";
+export const effect_old_transport = (): string => "in the older way that some servers still need (sse)";
 export const consent_downloads = (): string => "This downloads and runs a program that can read everything you can.";
 export const consent_runs = (): string => "This runs a program that can read everything you can.";
 export const consent_built_in = (): string => "This lets your assistants read and change files in that folder, and nowhere else.";
