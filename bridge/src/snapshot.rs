@@ -158,7 +158,8 @@ pub enum Status {
     NeedsSecret,
     /// The person has to look at what it runs or contacts first.
     NeedsReview,
-    /// A program turned it off until the next start, or the person paused everything.
+    /// A program turned it off until the next start, or the person paused everything. One that waits for a look is
+    /// [`Status::NeedsReview`] also then; [`ConnectorView::paused`] says the pause.
     Paused,
     /// What it needs is in the keychain, which gives nothing at present.
     KeychainUnavailable,
@@ -234,6 +235,7 @@ pub struct ConnectorView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
     pub used_at: Option<u64>,
+    /// By whom it is paused, whatever else it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub paused: Option<PausedView>,

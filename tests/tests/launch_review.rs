@@ -345,6 +345,52 @@ fn what_the_file_alone_turns_on_or_shows_waits() {
 }
 
 #[test]
+fn a_look_waits_and_can_be_taken_while_the_connector_is_paused_and_the_pause_goes_on() {
+    let home = Home::new();
+    let program = Fake::new("ok")
+        .record(&home.record("program"))
+        .member("disabledTools", json!(["slow"]));
+    let bridge = serve(home, [("x", program.entry())]);
+    let off = || {
+        bridge
+            .post("/mcp/servers/toggle", &json!({"id": "x", "enabled": false}))
+            .ok()
+    };
+
+    // Paused while it waits: nothing is hidden from the person.
+    assert_waits(&bridge, "x");
+    off();
+    assert_waits(&bridge, "x");
+    approve(&bridge, "x", "new");
+    bridge.wait_for_status("x", "paused");
+    bridge.call("mcp__x__echo", &json!({})).refused(409, "disabled");
+    assert!(waiting(&bridge).is_empty());
+    assert_eq!(program.seen().starts(), [0_u32; 0]);
+
+    // What comes to wait during a pause is shown too.
+    bridge.home.write_config(&config_text([(
+        "x",
+        program.clone().member("disabledTools", json!([])).entry(),
+    )]));
+    approve(&bridge, "x", "tools_shown");
+    bridge.home.write_config(&config_text([(
+        "x",
+        program.clone().member("env", json!({"A": "1"})).entry(),
+    )]));
+    wait_for_look(&bridge, "x", "changed");
+    assert_waits(&bridge, "x");
+    bridge.home.write_config(&config_text([("x", program.entry())]));
+    bridge.wait_for_status("x", "paused");
+    assert_eq!(program.seen().starts(), [0_u32; 0]);
+
+    bridge
+        .owner_post("/mcp/servers/toggle", &json!({"id": "x", "enabled": true}))
+        .ok();
+    echo(&bridge, "x");
+    bridge.terminate();
+}
+
+#[test]
 fn a_yes_to_what_stands_under_an_id_turns_nothing_else_on() {
     let home = Home::new();
     let [mine, other] = ["mine", "other"].map(|name| Fake::new("ok").record(&home.record(name)));

@@ -293,6 +293,21 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
       };
       return made;
     },
+    both: () => {
+      const made = trusting({ reviews: { launches: [changedLaunch], tools: [], proposals: [], asleep: [] } });
+      made.snapshot.connectors = made.snapshot.connectors.map((one) =>
+        one.id === "linear"
+          ? {
+              ...one,
+              status: "needs_review",
+              action: "review",
+              error: "Its entry in connectors.json has changed; look at it before it is contacted.",
+              paused: { by: script },
+            }
+          : one,
+      );
+      return made;
+    },
     paused: () => {
       const made = trusting({});
       made.snapshot.trust.paused = true;

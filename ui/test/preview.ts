@@ -387,7 +387,7 @@ if (target) mount(App, { target });
 const pasted = asked.get("paste");
 if (pasted !== null) {
   setTimeout(() => {
-    const field = document.querySelector<HTMLTextAreaElement>("#paste");
+    const field = document.querySelector<HTMLTextAreaElement>("#paste, form textarea");
     if (!field) return;
     field.value = pasted;
     field.dispatchEvent(new Event("input", { bubbles: true }));

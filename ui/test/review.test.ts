@@ -430,6 +430,28 @@ test("a connector that waits or is paused says so on its page and in its row, wi
   expect(calls).toEqual(["resume b"]);
 });
 
+test("a connector that waits while it is paused shows both, and each is ended by itself", async () => {
+  const error = "It has to be looked at first.";
+  const made = world([connector("a", { status: "needs_review", action: "review", error, paused: { by: script } })]);
+  made.snapshot.reviews.launches = [launch("a", { why: { why: "changed" } })];
+  await open(made);
+  for (const part of [error, "python3 paused this"]) expect(query("main li").textContent).toContain(part);
+  expect(query("[aria-label='Review: a']").getAttribute("href")).toBe("#/review/a");
+  await go("#/connectors/a");
+  expect(query<HTMLAnchorElement>("main a.primary").getAttribute("href")).toBe("#/review/a");
+  button("Resume").focus();
+  button("Resume").click();
+  await settle();
+  expect(calls).toEqual(["resume a"]);
+  publish((snapshot) => ({
+    ...snapshot,
+    connectors: [connector("a", { status: "needs_review", action: "review", error })],
+  }));
+  await frame();
+  expect(spoken()).not.toContain("paused this");
+  expect(focused().textContent).toContain("Needs your review");
+});
+
 test("a pause of everything, and decisions that cannot be relied on, are told calmly above the list", async () => {
   const made = world(ordinary);
   made.snapshot.trust.paused = true;

@@ -369,13 +369,13 @@ impl Owner {
             let entry = shared.entry();
             let (why, identity) = match shared.view().machine.withheld() {
                 Some(Cause::NeedsReview { why, identity }) => (why.clone(), *identity),
-                Some(_) => return None,
                 // Of a launch that is not approved, that is asked first.
-                None => {
+                None | Some(Cause::Paused) => {
                     let tools = self.world.admission.hidden(&entry).dropped;
                     let approved = self.world.admission.approved(&entry.id).filter(|_| !tools.is_empty())?;
                     (LaunchWhy::ToolsShown { tools }, approved.identity)
                 }
+                Some(_) => return None,
             };
             Some(Waiting {
                 id: review_id(&entry.id, &identity, &why),

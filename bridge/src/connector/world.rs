@@ -185,13 +185,11 @@ impl World {
 
     /// Why what was prepared may not be run or contacted.
     pub fn refusal(&self, entry: &config::Connector, prepared: &Prepared) -> Option<Cause> {
-        if self.pauses.is_paused(&entry.id) {
-            return Some(Cause::Paused);
-        }
-        if let Some(Err(unusable)) = &prepared.env_file {
-            return Some(Cause::Entry(unusable.clone()));
-        }
-        match self.admission.verdict(entry, prepared.identity) {
+        let unusable = match &prepared.env_file {
+            Some(Err(unusable)) => Some(Cause::Entry(unusable.clone())),
+            Some(Ok(_)) | None => None,
+        };
+        let held = match self.admission.verdict(entry, prepared.identity) {
             Verdict::MayRun => None,
             Verdict::NeedsReview(why) => Some(Cause::NeedsReview {
                 why,
@@ -203,7 +201,8 @@ impl World {
                     KeychainState::Unused
                 }
             })),
-        }
+        };
+        told_first(self.pauses.is_paused(&entry.id), unusable, held)
     }
 
     /// What a token or secret of the entry is entered for as it stands: its origin, or its launch identity.
@@ -497,9 +496,53 @@ fn quoted(word: &str) -> Cow<'_, str> {
     }
 }
 
+/// Which of the reasons why nothing may run is told. A look that waits is, also during a pause: it can be taken meanwhile, and
+/// the pause goes on after it. `held`: by what was approved.
+fn told_first(is_paused: bool, unusable: Option<Cause>, held: Option<Cause>) -> Option<Cause> {
+    if unusable.is_none() && matches!(held, Some(Cause::NeedsReview { .. })) {
+        return held;
+    }
+    is_paused.then_some(Cause::Paused).or(unusable).or(held)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::snapshot::LaunchWhy;
+
+    #[test]
+    fn a_look_that_waits_is_told_during_a_pause_and_nothing_else_is() {
+        let needs = || {
+            let identity = "0".repeat(64).parse().unwrap();
+            Some(Cause::NeedsReview {
+                why: LaunchWhy::Changed,
+                identity,
+            })
+        };
+        let unusable = || Some(Cause::Entry("it cannot be read".into()));
+        let unknown = || Some(Cause::TrustUnknown(KeychainState::Locked));
+        let paused = Some(Cause::Paused);
+        for (is_paused, broken, held, told) in [
+            (false, None, None, None),
+            (false, None, needs(), needs()),
+            (false, None, unknown(), unknown()),
+            (false, unusable(), None, unusable()),
+            (false, unusable(), needs(), unusable()),
+            (true, None, None, paused.clone()),
+            (true, None, needs(), needs()),
+            (true, None, unknown(), paused.clone()),
+            (true, unusable(), None, paused.clone()),
+            (true, unusable(), needs(), paused.clone()),
+        ] {
+            let case = format!("{is_paused} {broken:?} {held:?}");
+            let found = told_first(is_paused, broken, held);
+            assert!(
+                !is_paused || found.as_ref().is_some_and(Cause::withholds_tools),
+                "{case}"
+            );
+            assert_eq!(found, told, "{case}");
+        }
+    }
 
     #[test]
     fn a_command_line_shows_where_each_word_ends_and_no_more_quotes() {

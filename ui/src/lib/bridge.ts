@@ -102,7 +102,11 @@ progress?: string, auth: AuthView, connection: ConnectionView,
 /**
  * Unix milliseconds of the last call, in this run.
  */
-used_at?: number, paused?: PausedView, };
+used_at?: number, 
+/**
+ * By whom it is paused, whatever else it waits for.
+ */
+paused?: PausedView, };
 
 export type AuthView = { state: AuthState, 
 /**
