@@ -4,10 +4,13 @@
 
 mod activity;
 mod approval;
+mod need;
 mod review;
 mod rule;
 mod sign_in;
 mod trust;
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -22,6 +25,7 @@ pub use self::{
         ApprovalState, ApprovalView, ArgumentView, AskedSubject, CallQuestion, ChangeQuestion, Elicitation, FileWrite,
         Question,
     },
+    need::Need,
     review::{
         EntryOrigin, FindingView, Given, LaunchReview, LaunchShown, LaunchWhy, Reviews, RuleProposal, StandsOut,
         TextReview, ToolReview, ToolState, ToolText, ToolsReview,
@@ -33,6 +37,8 @@ pub use self::{
         TrustView, WalkInPolicy, WhoKind, WhoView,
     },
 };
+
+pub(crate) use self::need::needs;
 
 use crate::{
     error::Action,
@@ -49,6 +55,8 @@ pub struct Snapshot {
     pub config: ConfigView,
     /// In the order of the file.
     pub connectors: Vec<ConnectorView>,
+    /// Those of them that wait for the person, by their ids.
+    pub needs: BTreeMap<String, Need>,
     pub keychain: KeychainView,
     /// Sign-ins that wait for the person or their browser, or that just failed; at most one for each connector.
     pub sign_ins: Vec<SignInView>,

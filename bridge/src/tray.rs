@@ -4,7 +4,7 @@
 
 use crate::{
     ids::ConnectorId,
-    snapshot::{ApiView, ConnectorView, KeychainState, NoticeLevel, RetryView, Snapshot, Status},
+    snapshot::{ApiView, ConnectorView, KeychainState, Need, NoticeLevel, RetryView, Snapshot, Status},
 };
 
 mod banner;
@@ -257,19 +257,11 @@ fn needs(snapshot: &Snapshot) -> Vec<Item> {
         if keychain.is_some() && waits(c) {
             continue;
         }
-        let what = match c.status {
-            Status::NeedsSignIn
-            | Status::NeedsSecret
-            | Status::NeedsReview
-            | Status::KeychainUnavailable
-            | Status::Error
-            | Status::Invalid => words(c.status),
-            Status::Disabled
-            | Status::Paused
-            | Status::Sleeping
-            | Status::Connecting
-            | Status::Connected
-            | Status::Retrying => continue,
+        let what = match snapshot.needs.get(&c.id) {
+            Some(Need::State) => words(c.status).to_owned(),
+            Some(Need::HeldBack { tools: 1 }) => "1 tool needs your review".to_owned(),
+            Some(Need::HeldBack { tools }) => format!("{tools} tools need your review"),
+            None => continue,
         };
         needs.push(open(format!("{}: {what}…", name(c)), Route::Connector(c.id.clone())));
     }

@@ -48,6 +48,7 @@ pub(crate) fn declarations() -> String {
         snapshot::AskedSubject,
         snapshot::ArgumentView,
         snapshot::ChangeQuestion,
+        snapshot::Need,
         snapshot::Reviews,
         snapshot::LaunchReview,
         snapshot::LaunchWhy,

@@ -9,6 +9,7 @@ import type {
   ClientView,
   ConnectorDetail,
   ConnectorView,
+  Need,
   Paste,
   Reviews,
   RuleDraft,
@@ -18,6 +19,7 @@ import type {
   ToolView,
   TrustView,
 } from "../src/lib/bridge";
+import { heldTools } from "../src/lib/review";
 import type { Opening, PackageVersions, PastedSignIn, Rpc, SignInAsk, Theme } from "../src/lib/rpc";
 import type { RuleView } from "../src/lib/rule";
 
@@ -89,7 +91,18 @@ export function setWorld(next: World): void {
 /** Changes the world and publishes a new snapshot. */
 export function publish(change: (snapshot: Snapshot) => Snapshot): void {
   world.snapshot = change(world.snapshot);
-  onSnapshot(world.snapshot);
+  onSnapshot(derived(world.snapshot));
+}
+
+/** As the bridge says which connectors need the person; what a world says of one counts before that. */
+function derived(snapshot: Snapshot): Snapshot {
+  const needy = ["needs_sign_in", "needs_secret", "needs_review", "keychain_unavailable", "error", "invalid"];
+  const found = snapshot.connectors.flatMap((connector): [string, Need][] => {
+    if (needy.includes(connector.status)) return [[connector.id, { why: "state" }]];
+    const tools = heldTools(snapshot.reviews, connector);
+    return tools > 0 ? [[connector.id, { why: "held_back", tools }]] : [];
+  });
+  return { ...snapshot, needs: { ...Object.fromEntries(found), ...snapshot.needs } };
 }
 
 function change(id: string, to: (connector: ConnectorView) => ConnectorView): void {
@@ -143,7 +156,7 @@ function find(id: string): ConnectorView {
 export const rpc: Rpc = {
   async watch(listener) {
     onSnapshot = listener;
-    listener(world.snapshot);
+    listener(derived(world.snapshot));
   },
   async routes() {},
   opening: async () => world.opening,

@@ -419,6 +419,18 @@ test("what needs the person is listed alone with a click, and all again with ano
   expect(rows()).toBe(all);
 });
 
+test("which connectors need the person is the bridge's word, as it is in the tray", async () => {
+  const made = world([connector("a"), connector("b"), connector("c", { status: "error" })]);
+  made.snapshot.needs = { a: { why: "held_back", tools: 2 } };
+  await open(made);
+  button("2 need you").click();
+  await settle();
+  expect([...document.querySelectorAll("main li .name")].map(({ textContent }) => textContent?.trim())).toEqual([
+    "a",
+    "c",
+  ]);
+});
+
 test("going back finds the list where it was left", async () => {
   await open(world(ordinary));
   const main = query("main");

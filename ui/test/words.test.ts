@@ -6,7 +6,7 @@ import { newest, readLine } from "../src/lib/log-line";
 import { plain } from "../src/lib/plain";
 import { connectorHref, parseRoute } from "../src/lib/router.svelte";
 import { search } from "../src/lib/search";
-import { mendOf, needsPerson, statusLook, statusWords } from "../src/lib/status";
+import { mendOf, statusLook, statusWords } from "../src/lib/status";
 import { ago, duration, secondsUntil, until } from "../src/lib/time";
 import { connector, everyStatus, ordinary } from "./worlds";
 
@@ -24,17 +24,6 @@ test("no two tones share a shape, so that colour is never needed", () => {
     expect(toneOf.get(shape) ?? tone).toBe(tone);
     toneOf.set(shape, tone);
   }
-});
-
-test("only what a person must mend counts as needing them", () => {
-  expect(everyStatus.filter(needsPerson)).toEqual([
-    "needs_sign_in",
-    "needs_secret",
-    "needs_review",
-    "keychain_unavailable",
-    "error",
-    "invalid",
-  ]);
 });
 
 test("a row has the one button that helps, and none where the switch does", () => {

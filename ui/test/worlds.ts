@@ -91,6 +91,7 @@ export function world(connectors: ConnectorView[], over: Partial<World> = {}): W
       api: { state: "listening", port: 7771 },
       config: { path: "/home/ada/.neuron/connectors.json", is_default: false, notices: [] },
       connectors,
+      needs: {},
       keychain: { kept_in: "keychain", state: "unused" },
       sign_ins: [],
       approvals: [],

@@ -1,7 +1,7 @@
 //! How a bridge comes to life: lock, sweep, store, file, lists, and only then the API.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     path::PathBuf,
     sync::{
         Arc, Mutex,
@@ -378,6 +378,7 @@ fn empty_snapshot(home: &Home, port: u16) -> Snapshot {
             notices: Vec::new(),
         },
         connectors: Vec::new(),
+        needs: BTreeMap::new(),
         keychain: KeychainView::unused(KeptIn::Keychain),
         sign_ins: Vec::new(),
         approvals: Vec::new(),

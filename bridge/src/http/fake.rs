@@ -6,6 +6,7 @@ mod running;
 mod shown;
 
 use std::{
+    collections::BTreeMap,
     io,
     sync::{
         Arc, Mutex,
@@ -112,6 +113,7 @@ impl Api for FakeApi {
                 notices: Vec::new(),
             },
             connectors: vec![view("files"), view("other")],
+            needs: BTreeMap::new(),
             keychain: KeychainView::unused(KeptIn::Keychain),
             sign_ins: Vec::new(),
             approvals: Vec::new(),

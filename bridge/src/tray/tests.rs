@@ -6,6 +6,7 @@ use crate::{
     snapshot::{
         ApprovalState, ApprovalView, AuthState, AuthView, ConfigView, ConnectionView, Elicitation, KeptIn,
         KeychainState, KeychainView, Notice, Question, Readiness, Reviews, SignInOutcome, TransportKind, TrustView,
+        needs,
     },
 };
 
@@ -203,6 +204,36 @@ fn questions_that_wait_call_for_attention_behind_what_is_broken_and_are_one_clic
     );
     snapshot.connectors.clear();
     assert_eq!(menu(&snapshot).icon, Icon::Attention);
+}
+
+#[test]
+fn tools_that_are_held_back_need_the_person_as_a_state_does() {
+    for (tools, said) in [
+        (1, "Files: 1 tool needs your review…"),
+        (14, "Files: 14 tools need your review…"),
+    ] {
+        let mut snapshot = snapshot(vec![
+            view("files", "Files", Status::Connected),
+            view("notion", "Notion", Status::NeedsSignIn),
+            view("linear", "Linear", Status::Sleeping),
+        ]);
+        snapshot.needs.insert("files".into(), Need::HeldBack { tools });
+        let shown = menu(&snapshot);
+        assert_eq!(shown.icon, Icon::Attention);
+        assert_eq!(
+            shown.items[..4],
+            [
+                line("1 connected · 2 need you"),
+                button(said, Click::Open(Route::Connector("files".into()))),
+                button(
+                    "Notion: Sign-in needed…",
+                    Click::Open(Route::Connector("notion".into()))
+                ),
+                Item::Separator,
+            ]
+        );
+        assert_eq!(shown.items[4], toggle("files", "Files · Connected", true));
+    }
 }
 
 #[test]
@@ -428,6 +459,7 @@ fn snapshot(connectors: Vec<ConnectorView>) -> Snapshot {
             is_default: false,
             notices: vec![],
         },
+        needs: needs(&connectors, &Reviews::default()),
         connectors,
         keychain: KeychainView::unused(KeptIn::Keychain),
         sign_ins: Vec::new(),

@@ -8,7 +8,11 @@ version: string, api: ApiView, config: ConfigView,
 /**
  * In the order of the file.
  */
-connectors: Array<ConnectorView>, keychain: KeychainView, 
+connectors: Array<ConnectorView>, 
+/**
+ * Those of them that wait for the person, by their ids.
+ */
+needs: { [key in string]: Need }, keychain: KeychainView, 
 /**
  * Sign-ins that wait for the person or their browser, or that just failed; at most one for each connector.
  */
@@ -287,6 +291,8 @@ replaces: boolean,
  * The origin or program that it would go to.
  */
 goes_to: string, } | { "change": "forget_secret", name: string | null, } | { "change": "sign_in" } | { "change": "sign_out" };
+
+export type Need = { "why": "state" } | { "why": "held_back", tools: number, };
 
 export type Reviews = { 
 /**

@@ -93,26 +93,6 @@ export function toldAfter(before: Told, connector: ConnectorView, isStopped: boo
   return { id, phase: status, text: m.state_told({ name, state }) };
 }
 
-/** Whether only the person can mend it. */
-export function needsPerson(status: Status): boolean {
-  switch (status) {
-    case "needs_sign_in":
-    case "needs_secret":
-    case "needs_review":
-    case "keychain_unavailable":
-    case "error":
-    case "invalid":
-      return true;
-    case "disabled":
-    case "paused":
-    case "sleeping":
-    case "connecting":
-    case "connected":
-    case "retrying":
-      return false;
-  }
-}
-
 /** Whether connecting once more mends nothing: its page leads to what does. */
 export function hasOwnPanel(status: Status): boolean {
   switch (status) {

@@ -16,7 +16,7 @@ use crate::{
     connector::Door,
     event::Event,
     ids::ConnectorId,
-    snapshot::{ApprovalView, ConfigView, Notice, Reviews, RuleProposal, Snapshot, TrustView},
+    snapshot::{ApprovalView, ConfigView, Notice, Reviews, RuleProposal, Snapshot, TrustView, needs},
 };
 
 impl Owner {
@@ -71,10 +71,16 @@ impl Owner {
         for tool in &tools.tools {
             *counts.entry(tool.server.as_str()).or_default() += 1;
         }
-        let connectors = rows
+        let connectors: Vec<_> = rows
             .iter()
             .map(|row| publish::connector_view(row, counts.get(row.entry.key.as_str()).copied().unwrap_or(0)))
             .collect();
+        let reviews = Reviews {
+            launches: self.launch_reviews(),
+            tools: publish::tools_reviews(&rows),
+            proposals: self.proposals(),
+            asleep: self.sleeping_rules(),
+        };
         let (missed, muted) = self.world.approvals.left();
         let snapshot = Arc::new(Snapshot {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -84,6 +90,7 @@ impl Owner {
                 is_default: self.file.is_default(),
                 notices: self.notices(),
             },
+            needs: needs(&connectors, &reviews),
             connectors,
             keychain: self
                 .world
@@ -92,12 +99,7 @@ impl Owner {
             sign_ins: self.world.sign_ins.views(),
             approvals: self.questions(),
             missed,
-            reviews: Reviews {
-                launches: self.launch_reviews(),
-                tools: publish::tools_reviews(&rows),
-                proposals: self.proposals(),
-                asleep: self.sleeping_rules(),
-            },
+            reviews,
             trust: TrustView {
                 standing: self.trust_standing(),
                 walk_in: self.views.view().walk_in(),
