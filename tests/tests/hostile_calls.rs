@@ -319,11 +319,11 @@ fn a_huge_line_fails_its_own_call_and_the_next_one_works() {
 #[test]
 fn a_result_nested_too_deep_ends_its_own_call_with_a_sentence() {
     let (bridge, seen) = rude([("fake", Fake::new("ok"))]);
-    for levels in [200, 10_000] {
+    for (levels, anew) in [(200, 0), (10_000, 0), (100, 1), (100, 14)] {
         let begin = Instant::now();
-        let answer = bridge.call("mcp__fake__deep", &json!({"levels": levels}));
+        let answer = bridge.call("mcp__fake__deep", &json!({"levels": levels, "anew": anew}));
         assert!(
-            answer.status == 200 || answer.json()["code"] == "upstream_error",
+            answer.status == 200 && anew == 0 || answer.json()["code"] == "upstream_error",
             "{}",
             answer.text()
         );

@@ -10,11 +10,7 @@ use serde::{
     de::{self, DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor},
 };
 
-use crate::error::ApiError;
-
-/// What serde_json's exact numbers and raw values look like to a visitor. An object of the caller's with such a member
-/// would turn into something else on its way.
-const PRIVATE_NAMES: &str = "$serde_json::private::";
+use crate::{error::ApiError, tools::open};
 
 /// Reads the whole body as `T`, which must refuse unknown members itself (`deny_unknown_fields`).
 ///
@@ -127,7 +123,7 @@ impl<'de> Visitor<'de> for Walk {
                 members.next_value::<de::IgnoredAny>()?;
                 continue;
             };
-            if name.starts_with(PRIVATE_NAMES) {
+            if name.starts_with(open::RESERVED) {
                 return Err(de::Error::custom(format_args!(
                     "the member name \"{name}\" is reserved"
                 )));

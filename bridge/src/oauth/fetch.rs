@@ -12,7 +12,10 @@ use serde_json::Value;
 use url::Url;
 
 use super::target::place;
-use crate::reach::{Resolver, Zone, is_secure};
+use crate::{
+    reach::{Resolver, Zone, is_secure},
+    tools::open::has_reserved_name,
+};
 
 /// Until an answer has arrived whole.
 const STEP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -32,7 +35,8 @@ pub(super) struct Fetched {
 impl Fetched {
     /// The body as a JSON object, where it is one.
     pub(super) fn object<T: serde::de::DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_slice(&self.body).ok()
+        let text = std::str::from_utf8(&self.body).ok()?;
+        (!has_reserved_name(text)).then(|| serde_json::from_str(text).ok())?
     }
 
     /// Whether the server has a problem of its own, or asks to be left alone for a while.

@@ -117,11 +117,37 @@ impl Kind {
     }
 }
 
+/// How serde_json names a member that stands for an exact number or for JSON that it reads anew, at any depth: an object
+/// of somebody else's with such a member would turn into another value, or fill the stack.
+pub(crate) const RESERVED: &str = "$serde_json::private::";
+
+/// Whether an object in this valid JSON has a member of a [`RESERVED`] name.
+pub(crate) fn has_reserved_name(json: &str) -> bool {
+    // With escapes the name can be written in many ways, and hardly any text has escapes in a name.
+    if !json.contains(RESERVED) && !json.contains("\\u") {
+        return false;
+    }
+    let mut tokens = Tokens(json).peekable();
+    while let Some(token) = tokens.next() {
+        if let Token::Text(name) = token
+            && tokens.peek() == Some(&Token::Other(b':'))
+            && unescaped(name).is_some_and(|name| name.starts_with(RESERVED))
+        {
+            return true;
+        }
+    }
+    false
+}
+
 /// The text that a value is, without its escapes; `None` where it is none.
 pub(crate) fn text(value: &RawValue) -> Option<Cow<'_, str>> {
+    unescaped(value.get())
+}
+
+fn unescaped(quoted: &str) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    serde_json::from_str::<Text<'_>>(value.get()).ok().map(|text| text.0)
+    serde_json::from_str::<Text<'_>>(quoted).ok().map(|text| text.0)
 }
 
 /// How many values there are in this one, itself included; keys count as well. No more than a few too many.

@@ -47,7 +47,10 @@ const RUDE: [(&str, &str); 6] = [
         "storm",
         "Says `times` times that the list changed, `ms` apart, then answers",
     ),
-    ("deep", "Answers a result nested `levels` deep"),
+    (
+        "deep",
+        "Answers a result nested `levels` deep, and so many times `anew`",
+    ),
     ("progress", STANDARD[9].1),
     ("stray-progress", "Reports progress of nothing, then answers"),
     ("flood", "Reports progress `steps` times at once, then answers"),
@@ -272,7 +275,13 @@ pub(crate) fn call(server: &Server, call: &Call<'_>, notify: &mut dyn FnMut(Stri
         }
         "deep" => {
             let levels = usize::try_from(number("levels")).expect("a 64-bit machine");
-            let deep = ["[".repeat(levels), "]".repeat(levels)].concat();
+            let mut deep = ["[".repeat(levels), "]".repeat(levels)].concat();
+            // Each time as the text of a member that serde_json takes for JSON which it is to read.
+            for _ in 0..number("anew") {
+                let open = ["[".repeat(levels), "]".repeat(levels)];
+                let member = json!({"$serde_json::private::RawValue": deep});
+                deep = format!("{}{member}{}", open[0], open[1]);
+            }
             Reply::Result(format!(r#"{{"content":[],"structuredContent":{{"deep":{deep}}}}}"#))
         }
         "stray-progress" => {
