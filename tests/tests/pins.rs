@@ -215,6 +215,23 @@ fn a_changed_tool_is_not_called_until_the_person_approves_it() {
 }
 
 #[test]
+fn a_changed_tool_can_be_looked_at_and_approved_while_its_connector_is_paused() {
+    let upstream = Upstream::start(&[read()]);
+    upstream.changes_to(&[with("/description", json!(POISON))]);
+    let turn = |on: bool| json!({"id": "s", "enabled": on});
+    upstream.bridge.post("/mcp/servers/toggle", &turn(false)).ok();
+    upstream.bridge.wait_for_status("s", "paused");
+    assert_eq!(upstream.state("read").as_deref(), Some("changed"));
+    upstream.approve("read");
+    assert_eq!(upstream.waiting(), None);
+    assert!(!upstream.lists("read"), "the pause goes on");
+    assert_eq!(upstream.calls("read"), "disabled");
+    upstream.bridge.owner_post("/mcp/servers/toggle", &turn(true)).ok();
+    upstream.bridge.wait_for_tool("mcp__s__read");
+    assert_eq!(upstream.calls("read"), "ok");
+}
+
+#[test]
 fn clean_other_words_wait_while_the_approved_ones_are_served_and_the_tool_works() {
     let upstream = Upstream::start(&[read()]);
     let approved = ["anthropic", "mcp"].map(|format| upstream.listed(format, "read"));

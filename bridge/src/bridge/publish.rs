@@ -9,7 +9,7 @@ use super::{
 use crate::{
     clock::unix_ms,
     config::{self, Entry, EntryKind},
-    connector::{View, log::Log, summary_of},
+    connector::{Cause, View, log::Log, summary_of},
     error::Action,
     ids::ConnectorId,
     snapshot::{
@@ -52,6 +52,11 @@ impl RowLive {
     /// Whether its tools may be seen at all.
     pub fn shows_tools(&self) -> bool {
         self.entry.enabled && self.view.machine.withheld().is_none()
+    }
+
+    /// Whether the person may look at what waits of its tools: a pause keeps nobody from that.
+    fn shows_what_waits(&self) -> bool {
+        self.entry.enabled && matches!(self.view.machine.withheld(), None | Some(Cause::Paused))
     }
 }
 
@@ -272,7 +277,7 @@ pub(crate) fn detail(
 /// What waits for the person's look, by connector, in the order of the file.
 pub(crate) fn tools_reviews(rows: &[Row]) -> Vec<ToolsReview> {
     let live = rows.iter().filter_map(|row| row.live.as_ref());
-    live.filter(|live| live.shows_tools())
+    live.filter(|live| live.shows_what_waits())
         .filter_map(|live| {
             let (id, name) = (&live.entry.id, &live.entry.name);
             let name = name.clone().unwrap_or_else(|| id.to_string());
