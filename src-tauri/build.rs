@@ -33,6 +33,8 @@ const COMMANDS: &[&str] = &[
     "open_approval_url",
     "approve_tools",
     "keep_tool_blocked",
+    "approve_prompt",
+    "keep_prompt_blocked",
     "approve_instructions",
     "answer_asleep",
     "approve_launches",

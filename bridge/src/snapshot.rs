@@ -27,8 +27,8 @@ pub use self::{
     },
     need::Need,
     review::{
-        EntryOrigin, FindingView, Given, LaunchReview, LaunchShown, LaunchWhy, Reviews, RuleProposal, StandsOut,
-        TextReview, ToolReview, ToolState, ToolText, ToolsReview,
+        EntryOrigin, FindingView, Given, LaunchReview, LaunchShown, LaunchWhy, PromptArgument, PromptReview,
+        PromptText, Reviews, RuleProposal, StandsOut, TextReview, ToolReview, ToolState, ToolText, ToolsReview,
     },
     rule::{RuleSaid, RuleSleep, RuleView, SleepingRules},
     sign_in::{KeptIn, KeychainState, KeychainView, RedirectKind, SignInOutcome, SignInStage, SignInView},

@@ -198,6 +198,7 @@ Examples:
   neuron-connectd approve launch-1b… launch-9c…
   neuron-connectd approve --all
   neuron-connectd approve tools:mail:5e… --tool send
+  neuron-connectd approve tools:mail:5e… --prompt summary
   neuron-connectd approve 7c1d… --until-quit
 
 KEY=VALUE is typed by the form, and what is not given is what the form proposes.
@@ -366,6 +367,9 @@ pub(crate) struct ApproveArgs {
     /// Just this tool of those that wait, also where something stands out about it; may be given again
     #[arg(long = "tool", value_name = "NAME", requires = "id")]
     pub(crate) tools: Vec<String>,
+    /// Just this prompt of those that wait; something stands out about each; may be given again
+    #[arg(long = "prompt", value_name = "NAME", requires = "id")]
+    pub(crate) prompts: Vec<String>,
     /// To a call: and allow this program this tool until the bridge stops
     #[arg(long, requires = "id", conflicts_with_all = ["always", "same"])]
     pub(crate) until_quit: bool,

@@ -79,6 +79,8 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         approvals::open_approval_url,
         tools::approve_tools,
         tools::keep_tool_blocked,
+        tools::approve_prompt,
+        tools::keep_prompt_blocked,
         tools::approve_instructions,
         reviews::answer_asleep,
         reviews::approve_launches,

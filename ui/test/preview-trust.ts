@@ -17,6 +17,7 @@ import {
   rule,
   script,
   toolReview,
+  promptReview,
   toolsReview,
   world,
 } from "./worlds";
@@ -195,7 +196,14 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
         },
       }),
     held: () => {
-      const made = trusting({ reviews: { launches: [], tools: [toolsReview("files")], proposals: [], asleep: [] } });
+      const made = trusting({
+        reviews: {
+          launches: [],
+          tools: [toolsReview("files", { prompts: [promptReview("summarise\u200b")] })],
+          proposals: [],
+          asleep: [],
+        },
+      });
       made.tools["files"] = (made.tools["files"] ?? []).map((one, index) =>
         index === 1 ? { ...one, state: "held" } : one,
       );

@@ -15,6 +15,8 @@ import {
   finding,
   launch,
   ordinary,
+  promptReview,
+  promptText,
   ran,
   script,
   tool,
@@ -295,6 +297,55 @@ test("instructions are shown as text and approved by version", async () => {
   button("Approve this version").click();
   await settle();
   expect(calls).toEqual(["approve_instructions pg i1"]);
+});
+
+test("a prompt that looks dangerous is named as one, shown whole, and kept blocked unless the person says otherwise", async () => {
+  const now = promptText({
+    description: hostile,
+    arguments: [
+      { name: "text", description: "What to sum up\u200b", required: true },
+      { name: "tone", description: null, required: false },
+    ],
+  });
+  await seen({ tools: [toolsReview("pg", { tools: [], prompts: [promptReview("sum\u200b", { now })] })] });
+  expect(query("main h3").textContent).toMatch(/^Prompt\s+sum.+/);
+  for (const part of [
+    "1 prompt looks dangerous",
+    finding.sentence,
+    "onerror",
+    "text (needed): What to sum up",
+    "tone (optional)",
+  ])
+    expect(spoken()).toContain(part);
+  expect(document.querySelectorAll("main mark[title]").length, "hidden characters can be seen").toBeGreaterThan(1);
+  expect([...document.querySelectorAll("main .primary")].map(({ textContent }) => textContent?.trim())).toEqual([
+    "Keep blocked",
+  ]);
+  expect(spoken()).not.toContain("Approve several");
+  button("Keep blocked").click();
+  await settle();
+  expect(calls).toEqual(["keep_prompt_blocked pg sum\u200b v-sum\u200b"]);
+  expect(spoken()).toContain("Nothing waits for your review.");
+});
+
+test("a prompt that was approved as something else shows both, and a yes is to the version that is shown", async () => {
+  const before = promptText({ description: "Sums up a text." });
+  const prompts = [
+    promptReview("sum", { state: "changed", before, now: promptText({ description: "Sums up secrets." }) }),
+    promptReview("other"),
+  ];
+  await seen({ tools: [toolsReview("pg", { tools: [], prompts })] });
+  expect(query("main del").textContent).toContain("a text");
+  expect(query("main ins").textContent).toContain("secrets");
+  button("Approve this version").click();
+  await settle();
+  expect(calls).toEqual(["approve_prompt pg sum v-sum"]);
+  expect(spoken()).toContain("1 prompt looks dangerous");
+});
+
+test("a connector whose prompts wait needs the person", async () => {
+  await seen({ tools: [toolsReview("files", { tools: [], prompts: [promptReview("sum")] })] }, "#/connectors");
+  expect(spoken()).toContain("1 of its prompts waits for your review.");
 });
 
 test("what the file wants allowed is a proposal, and declining it comes first", async () => {

@@ -12,6 +12,7 @@ import type {
   Need,
   Paste,
   Reviews,
+  ToolsReview,
   RuleDraft,
   SecretView,
   SignInView,
@@ -139,9 +140,21 @@ function changeReviews(to: (reviews: Reviews) => Reviews): void {
 function withoutTools(reviews: Reviews, server: string, isGone: (tool: string) => boolean): Reviews {
   const tools = reviews.tools
     .map((one) => (one.server === server ? { ...one, tools: one.tools.filter(({ tool }) => !isGone(tool)) } : one))
-    .filter((one) => one.tools.length > 0 || one.instructions !== null);
+    .filter(isLeft);
   return { ...reviews, tools };
 }
+
+function withoutPrompt(reviews: Reviews, server: string, prompt: string): Reviews {
+  const tools = reviews.tools
+    .map((one) =>
+      one.server === server ? { ...one, prompts: one.prompts.filter((held) => held.prompt !== prompt) } : one,
+    )
+    .filter(isLeft);
+  return { ...reviews, tools };
+}
+
+const isLeft = ({ tools, prompts, instructions }: ToolsReview) =>
+  tools.length + prompts.length > 0 || instructions !== null;
 
 async function refuse(): Promise<void> {
   if (world.refusal) throw world.refusal;
@@ -396,6 +409,16 @@ export const rpc: Rpc = {
     record("keep_tool_blocked", server, tool, version);
     await refuse();
     changeReviews((reviews) => withoutTools(reviews, server, (name) => name === tool));
+  },
+  async approvePrompt(server, prompt, version) {
+    record("approve_prompt", server, prompt, version);
+    await refuse();
+    changeReviews((reviews) => withoutPrompt(reviews, server, prompt));
+  },
+  async keepPromptBlocked(server, prompt, version) {
+    record("keep_prompt_blocked", server, prompt, version);
+    await refuse();
+    changeReviews((reviews) => withoutPrompt(reviews, server, prompt));
   },
   async approveInstructions(server, version) {
     record("approve_instructions", server, version);

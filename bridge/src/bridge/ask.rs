@@ -155,7 +155,7 @@ impl Subject<'_> {
             | (Self::Resource(_), RESOURCE_NOT_FOUND | INVALID_PARAMS) => not_found(),
             (Self::Prompt(name), INVALID_PARAMS) => {
                 let view = door.shared.view();
-                if !view.offers.prompts.items.iter().any(|prompt| prompt.name == *name) {
+                if !view.offers.lists_prompt(name) {
                     return not_found();
                 }
                 ApiError::bad_request(format!("{server} does not take these arguments for {subject}: {words}"))

@@ -13,18 +13,20 @@ use super::{
     BridgeHandle, Caller,
     activity::Recording,
     ask::{self, Subject},
-    permit::{Permit, Wanted},
+    permit::{LOOKS, Permit, Wanted},
+    pins::{Looked, trust_unknown},
     results, unknown_server,
 };
 use crate::{
     activity::{Entry, Outcome, Recorder, WhoRecord},
-    connector::{CallFault, Door, Items, Offers, Prompt, Rejected, Resource, Session, Template, Whose},
-    error::{ApiError, Code},
+    connector::{CallFault, Items, Offers, Prompt, Rejected, Resource, Session, Template, Whose},
+    error::{Action, ApiError, Code},
     ids::ConnectorId,
     snapshot::ActivityWhat,
     store::{Content, ResultError, ResultId, Saved},
     tools::{Message, One, OneContent, Undecodable, one_content, shape_contents, shape_prompt},
     traffic::Place,
+    trust::pins::FlaggedPrompt,
 };
 
 /// An item with the connector that offers it.
@@ -110,7 +112,7 @@ impl BridgeHandle {
     /// `unknown_server`.
     pub fn resources(&self, server: Option<&ConnectorId>) -> Result<ResourceList, ApiError> {
         let mut list = ResourceList::default();
-        for (server, offers) in self.offers(server)? {
+        for (server, offers, _) in self.offers(server)? {
             put(&server, &offers.resources, &mut list.resources, &mut list.rejected);
             put(&server, &offers.templates, &mut list.templates, &mut list.rejected);
         }
@@ -123,8 +125,21 @@ impl BridgeHandle {
     /// `unknown_server`.
     pub fn prompts(&self, server: Option<&ConnectorId>) -> Result<PromptList, ApiError> {
         let mut list = PromptList::default();
-        for (server, offers) in self.offers(server)? {
+        for (server, offers, looked) in self.offers(server)? {
             put(&server, &offers.prompts, &mut list.prompts, &mut list.rejected);
+            for prompt in &*offers.flagged {
+                let server = server.clone();
+                match is_approved(looked.as_deref(), prompt) {
+                    true => list.prompts.push(Offered {
+                        server,
+                        item: Arc::new(Prompt::of(prompt)),
+                    }),
+                    false => list.rejected.push(Rejects {
+                        server,
+                        item: Rejected::held(prompt),
+                    }),
+                }
+            }
         }
         Ok(list)
     }
@@ -234,8 +249,8 @@ impl BridgeHandle {
         })
     }
 
-    /// What each connector that is turned on offers, as it is known.
-    fn offers(&self, only: Option<&ConnectorId>) -> Result<Vec<(ConnectorId, Offers)>, ApiError> {
+    /// What each connector that is turned on offers, as it is known, and how that stands to what was approved.
+    fn offers(&self, only: Option<&ConnectorId>) -> Result<Vec<Known>, ApiError> {
         let published = self.inner.published.load();
         let mut rows = published
             .rows
@@ -249,7 +264,7 @@ impl BridgeHandle {
             .filter_map(|row| row.live.as_ref())
             .filter(|live| live.shows_tools());
         Ok(running
-            .map(|live| (live.entry.id.clone(), live.view.offers.clone()))
+            .map(|live| (live.entry.id.clone(), live.view.offers.clone(), live.looked.clone()))
             .collect())
     }
 
@@ -284,6 +299,8 @@ impl BridgeHandle {
         let door = permit.door;
         permit.not_denied(&self.inner.published.load_full()).await?;
         ask::session(door).await?;
+        // The person is not asked about what is held in any case.
+        asked.offered(permit).await?;
         let leave = permit.leave().await?;
         // The person may have taken their time.
         let session = ask::session(door).await?;
@@ -294,13 +311,21 @@ impl BridgeHandle {
         };
         let before = || async move {
             permit.still(leave).await?;
-            asked.offered(door)
+            asked.offered(permit).await
         };
         ask::send(door, asked.subject(), session, before, |session| async move {
             asked.send(&session, time, whose).await
         })
         .await
     }
+}
+
+/// What one connector offers, and how that was looked at last.
+type Known = (ConnectorId, Offers, Option<Arc<Looked>>);
+
+/// Whether a prompt that something stands out about may be used all the same.
+fn is_approved(looked: Option<&Looked>, prompt: &FlaggedPrompt) -> bool {
+    looked.is_some_and(|looked| looked.approves(prompt))
 }
 
 fn put<T>(server: &ConnectorId, list: &Items<T>, items: &mut Vec<Offered<T>>, rejected: &mut Vec<Rejects>) {
@@ -359,18 +384,36 @@ impl Asked {
         }
     }
 
-    /// A prompt that is held is not asked for: what its session lists now counts.
-    fn offered(&self, door: &Door) -> Result<(), ApiError> {
+    /// A prompt that is held is not asked for: what its session lists now counts, once that was looked at.
+    async fn offered(&self, permit: &Permit<'_>) -> Result<(), ApiError> {
         let name = match self {
             Self::Resource { .. } => return Ok(()),
             Self::Prompt { name, .. } => name,
         };
-        match door.shared.view().offers.prompts.refusal(name) {
-            Some(held) => Err(ApiError::new(
-                Code::NeedsReview,
-                format!("{} of {}: {}", self.shown(), door.shared.name(), held.reason),
-            )),
-            None => Ok(()),
+        let shared = &permit.door.shared;
+        let mut looks = 0..LOOKS;
+        loop {
+            let view = shared.view();
+            let Some(prompt) = view.offers.flagged(name) else {
+                return Ok(());
+            };
+            let published = permit.inner.published.load_full();
+            let looked = published.looked.get(&shared.id);
+            if is_approved(looked.map(AsRef::as_ref), prompt) {
+                return Ok(());
+            }
+            if looked.is_some_and(|looked| looked.saw(&view.offers)) || looks.next().is_none() {
+                if looked.is_some_and(|looked| looked.is_unknown()) {
+                    return Err(trust_unknown(&shared.name()));
+                }
+                let held = Rejected::held(prompt).reason;
+                let message = format!("{} of {}: {held}", self.shown(), shared.name());
+                return Err(ApiError::new(Code::NeedsReview, message).with_action(Some(Action::Review)));
+            }
+            let handle = BridgeHandle {
+                inner: permit.inner.clone(),
+            };
+            handle.settled().await;
         }
     }
 

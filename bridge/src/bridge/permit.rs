@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// While a list keeps changing, it is looked at so often before a call is given up.
-const LOOKS: usize = 3;
+pub(super) const LOOKS: usize = 3;
 
 /// What somebody wants.
 #[derive(Debug, Clone)]

@@ -14,15 +14,15 @@ use self::looking::Key;
 use super::{BridgeHandle, Caller, owner::Command};
 use crate::{
     activity::{Entry, Outcome, WhoRecord},
-    connector::KnownTools,
+    connector::{KnownTools, Offers},
     error::{Action, ApiError, Code},
     ids::{ConnectorId, ToolName},
     secrets::TRY_AGAIN,
-    snapshot::{ActivityReview, ActivityWhat, TextReview, ToolReview, ToolsReview},
+    snapshot::{ActivityReview, ActivityWhat, PromptReview, TextReview, ToolReview, ToolsReview},
     tools::{Tool, Unlisted},
     trust::{
         Fingerprint,
-        pins::{Stand, Standing, Standings, Text},
+        pins::{FlaggedPrompt, PromptStanding, Stand, Standing, Standings, Text},
     },
 };
 
@@ -33,6 +33,10 @@ pub(crate) enum PinEdit {
     Approve(Vec<(ToolName, String)>),
     /// This version stays blocked, and is not shown again.
     Keep(ToolName, String),
+    /// This version of a prompt about which something stands out.
+    ApprovePrompt(String, String),
+    /// This version of a prompt stays blocked, and is not shown again.
+    KeepPrompt(String, String),
     /// What the server says about itself.
     Instructions(String),
 }
@@ -40,20 +44,26 @@ pub(crate) enum PinEdit {
 impl PinEdit {
     /// What is told of it where it holds.
     fn told(&self, server: &ConnectorId) -> Vec<Entry> {
-        let entry = |subject: Option<&ToolName>, outcome| {
+        let of = match self {
+            Self::Approve(_) | Self::Keep(..) | Self::Instructions(_) => ActivityReview::Tools,
+            Self::ApprovePrompt(..) | Self::KeepPrompt(..) => ActivityReview::Prompt,
+        };
+        let entry = |subject: Option<&str>, outcome| {
             let what = ActivityWhat::Review {
                 server: Some(server.clone()),
-                of: ActivityReview::Tools,
-                subject: subject.map(ToString::to_string),
+                of,
+                subject: subject.map(str::to_owned),
             };
             Entry::new(WhoRecord::from(&Caller::Owner), what).ended(outcome)
         };
         match self {
             Self::Approve(versions) => versions
                 .iter()
-                .map(|(tool, _)| entry(Some(tool), Outcome::Ok))
+                .map(|(tool, _)| entry(Some(tool.as_str()), Outcome::Ok))
                 .collect(),
-            Self::Keep(tool, _) => vec![entry(Some(tool), Outcome::of(Code::Denied))],
+            Self::Keep(tool, _) => vec![entry(Some(tool.as_str()), Outcome::of(Code::Denied))],
+            Self::ApprovePrompt(name, _) => vec![entry(Some(name), Outcome::Ok)],
+            Self::KeepPrompt(name, _) => vec![entry(Some(name), Outcome::of(Code::Denied))],
             Self::Instructions(_) => vec![entry(None, Outcome::Ok)],
         }
     }
@@ -68,6 +78,7 @@ pub(crate) struct Looked {
     places: HashMap<ToolName, usize>,
     /// What waits for the person.
     reviews: Vec<Arc<ToolReview>>,
+    prompts: Vec<Arc<PromptReview>>,
     instructions: Option<TextReview>,
 }
 
@@ -75,9 +86,11 @@ impl Looked {
     fn new(key: Key, standings: Option<Standings>) -> Self {
         let tools = standings.iter().flat_map(|standings| &standings.tools);
         let places = tools.clone().enumerate();
+        let prompts = standings.iter().flat_map(|standings| &standings.prompts);
         Self {
             places: places.map(|(place, tool)| (tool.now.name.clone(), place)).collect(),
             reviews: tools.filter_map(Standing::review).map(Arc::new).collect(),
+            prompts: prompts.filter_map(PromptStanding::review).cloned().collect(),
             instructions: standings.as_ref().and_then(|standings| standings.instructions.review()),
             standings,
             key,
@@ -121,6 +134,16 @@ impl Looked {
         Some(tool)
     }
 
+    /// Whether these prompts were looked at.
+    pub fn saw(&self, offers: &Offers) -> bool {
+        Arc::ptr_eq(&self.key.prompts, &offers.flagged)
+    }
+
+    /// Whether exactly this prompt was approved, as far as anybody can tell at present.
+    pub fn approves(&self, prompt: &FlaggedPrompt) -> bool {
+        self.standings.is_some() && self.key.pins.approves(prompt)
+    }
+
     /// What the server may tell assistants.
     pub fn instructions(&self) -> Option<&str> {
         match &self.standings.as_ref()?.instructions {
@@ -131,11 +154,12 @@ impl Looked {
 
     /// What waits for the person.
     pub fn review(&self, server: &ConnectorId, name: String) -> Option<ToolsReview> {
-        let waits = !self.reviews.is_empty() || self.instructions.is_some();
+        let waits = !self.reviews.is_empty() || !self.prompts.is_empty() || self.instructions.is_some();
         waits.then(|| ToolsReview {
             server: server.clone(),
             server_name: name,
             tools: self.reviews.clone(),
+            prompts: self.prompts.clone(),
             instructions: self.instructions.clone(),
         })
     }
@@ -171,6 +195,27 @@ impl BridgeHandle {
         version: String,
     ) -> Result<(), ApiError> {
         self.pin_edit(server, PinEdit::Keep(tool, version)).await
+    }
+
+    /// Approves exactly this version of a prompt about which something stands out, as [`PromptReview::version`] names it.
+    ///
+    /// # Errors
+    /// As [`BridgeHandle::approve_tools`].
+    pub async fn approve_prompt(&self, server: ConnectorId, prompt: String, version: String) -> Result<(), ApiError> {
+        self.pin_edit(server, PinEdit::ApprovePrompt(prompt, version)).await
+    }
+
+    /// Leaves this version of a prompt blocked, and does not show it again until it changes.
+    ///
+    /// # Errors
+    /// As [`BridgeHandle::approve_tools`].
+    pub async fn keep_prompt_blocked(
+        &self,
+        server: ConnectorId,
+        prompt: String,
+        version: String,
+    ) -> Result<(), ApiError> {
+        self.pin_edit(server, PinEdit::KeepPrompt(prompt, version)).await
     }
 
     /// Approves exactly this version of what a server tells assistants about itself.
@@ -245,7 +290,7 @@ pub(super) fn refusal(hidden: Unlisted, server: &ConnectorId, shown: &str, tool:
     ApiError::new(code, message).with_action(action)
 }
 
-fn trust_unknown(shown: &str) -> ApiError {
+pub(super) fn trust_unknown(shown: &str) -> ApiError {
     ApiError::new(
         Code::KeychainUnavailable,
         format!("Whether you approved the tools of {shown} cannot be looked up: the keychain gives nothing at present. Unlock it, then try again."),

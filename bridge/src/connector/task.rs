@@ -16,7 +16,7 @@ use super::{
     World,
     attempt::{Listed, Opened, Plan},
     cause::{Cause, unavailable},
-    discovery::Offers,
+    discovery::{Offers, Rejected},
     door::{Message, SessionReply},
     episode::{self, Episode, Wait},
     live::{Live, LiveEvent, due},
@@ -397,6 +397,10 @@ impl Task {
                 one.reason
             );
             self.shared.log.line(&line);
+        }
+        for prompt in self.offers.flagged.iter().take(LOGGED_REJECTS) {
+            let Rejected { name, reason } = Rejected::held(prompt);
+            self.shared.log.line(&format!("The prompt {name}: {reason}"));
         }
     }
 

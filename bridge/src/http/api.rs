@@ -113,6 +113,8 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn keep_blocked(&self, id: String) -> impl Answer<()>;
     fn approve_tools(&self, server: ConnectorId, versions: Vec<(ToolName, String)>) -> impl Answer<()>;
     fn keep_tool_blocked(&self, server: ConnectorId, tool: ToolName, version: String) -> impl Answer<()>;
+    fn approve_prompt(&self, server: ConnectorId, prompt: String, version: String) -> impl Answer<()>;
+    fn keep_prompt_blocked(&self, server: ConnectorId, prompt: String, version: String) -> impl Answer<()>;
     fn approve_instructions(&self, server: ConnectorId, version: String) -> impl Answer<()>;
     fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> impl Answer<String>;
     fn cancel_sign_in(&self, id: ConnectorId) -> impl Answer<()>;
@@ -368,6 +370,14 @@ impl Api for BridgeHandle {
 
     fn keep_tool_blocked(&self, server: ConnectorId, tool: ToolName, version: String) -> impl Answer<()> {
         self.keep_tool_blocked(server, tool, version)
+    }
+
+    fn approve_prompt(&self, server: ConnectorId, prompt: String, version: String) -> impl Answer<()> {
+        self.approve_prompt(server, prompt, version)
+    }
+
+    fn keep_prompt_blocked(&self, server: ConnectorId, prompt: String, version: String) -> impl Answer<()> {
+        self.keep_prompt_blocked(server, prompt, version)
     }
 
     fn approve_instructions(&self, server: ConnectorId, version: String) -> impl Answer<()> {

@@ -519,6 +519,16 @@ impl Api for FakeApi {
         Ok(())
     }
 
+    async fn approve_prompt(&self, server: ConnectorId, prompt: String, version: String) -> Result<(), ApiError> {
+        self.did(format!("approve_prompt {server} {prompt}={version}"));
+        Ok(())
+    }
+
+    async fn keep_prompt_blocked(&self, server: ConnectorId, prompt: String, version: String) -> Result<(), ApiError> {
+        self.did(format!("keep_prompt_blocked {server} {prompt}={version}"));
+        Ok(())
+    }
+
     async fn approve_instructions(&self, server: ConnectorId, version: String) -> Result<(), ApiError> {
         self.did(format!("approve_instructions {server} {version}"));
         Ok(())

@@ -180,6 +180,8 @@ pub enum ActivityReview {
     /// What a connector runs or contacts.
     Launch,
     Tools,
+    /// A prompt about which something stands out.
+    Prompt,
     /// A rule was made; its subject is how it reads.
     Rule,
     RuleChanged,

@@ -132,7 +132,7 @@ pub enum StandsOut {
     NotFound { program: String },
 }
 
-/// Tools of one connector that changed, are new, or look dangerous.
+/// What one connector offers that changed, is new, or looks dangerous.
 #[derive(Debug, Clone, PartialEq, Serialize, TS)]
 #[ts(export_to = "bridge.ts")]
 pub struct ToolsReview {
@@ -140,6 +140,8 @@ pub struct ToolsReview {
     pub server: ConnectorId,
     pub server_name: String,
     pub tools: Vec<Arc<ToolReview>>,
+    /// Prompts about which something stands out; each is approved for itself.
+    pub prompts: Vec<Arc<PromptReview>>,
     /// What the server tells assistants about itself, where that waits.
     pub instructions: Option<TextReview>,
 }
@@ -188,6 +190,44 @@ pub struct ToolText {
     pub input_schema: String,
     pub output_schema: Option<String>,
     pub hints: ToolHints,
+}
+
+/// One prompt that looks dangerous and waits for a look.
+#[derive(Debug, Clone, PartialEq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct PromptReview {
+    pub prompt: String,
+    /// `held`, or `changed` where another version was approved.
+    pub state: ToolState,
+    /// Names exactly this version: a yes to another one is none.
+    pub version: String,
+    pub before: Option<PromptText>,
+    pub now: PromptText,
+    pub findings: Vec<FindingView>,
+    /// Unix milliseconds of the last approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "number")]
+    pub approved_at: Option<u64>,
+}
+
+/// A prompt as people compare it.
+#[derive(Debug, Clone, PartialEq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct PromptText {
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub arguments: Vec<PromptArgument>,
+    /// All of it as received: JSON, indented.
+    pub whole: String,
+}
+
+/// What a prompt wants to be given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[ts(export_to = "bridge.ts")]
+pub struct PromptArgument {
+    pub name: String,
+    pub description: Option<String>,
+    pub required: bool,
 }
 
 /// A text that waits for a look.

@@ -1,7 +1,8 @@
-//! Pins: what was approved of each connector's tools and of what its server says about itself, and how what is listed now
-//! stands to that (DESIGN §7.3). Pure: it decides and says which rows would say so; it reads and writes none.
+//! Pins: what was approved of each connector's tools, of its prompts about which something stands out, and of what its
+//! server says about itself, and how what is listed now stands to that (DESIGN §7.3). Pure: it decides and says which rows would say so; it reads and writes none.
 
 mod approving;
+mod prompts;
 mod row;
 
 #[cfg(test)]
@@ -13,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use self::approving::{Approving, Stale};
+use self::prompts::PromptPins;
+pub use self::prompts::{FlaggedPrompt, PromptStand, PromptStanding};
 use self::row::put_marker;
 pub use self::row::{Marker, drop_all, key_prefix, read};
 use super::{
@@ -66,6 +69,7 @@ pub struct Pins {
     instructions: Option<Arc<str>>,
     /// Versions that the person looked at and keeps as they are, by tool.
     kept: HashMap<ToolName, String>,
+    prompts: PromptPins,
 }
 
 impl Pins {
@@ -113,6 +117,8 @@ pub enum Adoption {
 /// What a connector lists.
 pub struct Listed<'a> {
     pub tools: &'a [Arc<Tool>],
+    /// Those about which something stands out.
+    pub prompts: &'a [Arc<FlaggedPrompt>],
     pub instructions: Option<&'a str>,
 }
 
@@ -172,6 +178,8 @@ pub struct Waiting {
 pub struct Standings {
     /// In the order of the list.
     pub tools: Vec<Standing>,
+    /// Those about which something stands out, in the order of the list. None joins by itself.
+    pub prompts: Vec<PromptStanding>,
     pub instructions: Text,
     /// What joins by itself, once a row says so; in `tools` it still waits.
     pub adopted: Adopted,
@@ -248,6 +256,7 @@ pub fn standings(listed: &Listed<'_>, pins: &Pins, look: &Look<'_>) -> Standings
         && (adopted.begins || pins.marker.is_some());
     Standings {
         tools,
+        prompts: listed.prompts.iter().map(|prompt| pins.standing_of(prompt)).collect(),
         instructions,
         adopted,
     }

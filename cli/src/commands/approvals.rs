@@ -47,7 +47,7 @@ pub(super) async fn approve(context: &Context, args: &ApproveArgs) -> Result<(),
     };
     let path = path(id);
     if id.starts_with(tools::TOOLS) {
-        let body = tools::yes(&args.tools, args.instructions).to_string();
+        let body = tools::yes(&args.tools, &args.prompts, args.instructions).to_string();
         let answer = client.post(&path, body).await?.ok()?;
         context.show(&answer, || {
             format!(

@@ -1,4 +1,4 @@
-//! Looks at tools. The window names exactly the versions that it shows; what they say is held by the bridge.
+//! Looks at tools and prompts. The window names exactly the versions that it shows; what they say is held by the bridge.
 
 use neuron_bridge::ids::ToolName;
 use serde::Deserialize;
@@ -35,6 +35,30 @@ pub(super) async fn keep_tool_blocked(
         .bridge
         .keep_tool_blocked(server, ToolName::new(tool), version)
         .await
+}
+
+/// Approves a version of a prompt about which something stands out.
+#[tauri::command]
+pub(super) async fn approve_prompt(
+    shell: State<'_, Shell>,
+    server: String,
+    prompt: String,
+    version: String,
+) -> Answer<()> {
+    let server = connector_id(&server)?;
+    shell.bridge.approve_prompt(server, prompt, version).await
+}
+
+/// Leaves a version of a prompt blocked, and does not show it again.
+#[tauri::command]
+pub(super) async fn keep_prompt_blocked(
+    shell: State<'_, Shell>,
+    server: String,
+    prompt: String,
+    version: String,
+) -> Answer<()> {
+    let server = connector_id(&server)?;
+    shell.bridge.keep_prompt_blocked(server, prompt, version).await
 }
 
 /// Approves a version of what a server tells assistants about itself.

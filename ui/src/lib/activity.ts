@@ -57,6 +57,7 @@ export function title({ what }: ActivityEntry): string {
       const words = {
         launch: m.activity_review_launch(),
         tools: m.activity_review_tools(),
+        prompt: m.activity_review_prompt(about),
         rule: m.activity_review_rule(about),
         rule_changed: m.activity_review_rule_changed(about),
         rule_withdrawn: m.activity_review_rule_withdrawn(about),

@@ -366,6 +366,10 @@ export type StandsOut = { "what": "inline_code", program: string, } | { "what": 
 
 export type ToolsReview = { server: string, server_name: string, tools: Array<ToolReview>, 
 /**
+ * Prompts about which something stands out; each is approved for itself.
+ */
+prompts: Array<PromptReview>, 
+/**
  * What the server tells assistants about itself, where that waits.
  */
 instructions: TextReview | null, };
@@ -387,6 +391,28 @@ export type ToolText = { title: string | null, description: string,
  * JSON, indented, members in order.
  */
 input_schema: string, output_schema: string | null, hints: ToolHints, };
+
+export type PromptReview = { prompt: string, 
+/**
+ * `held`, or `changed` where another version was approved.
+ */
+state: ToolState, 
+/**
+ * Names exactly this version: a yes to another one is none.
+ */
+version: string, before: PromptText | null, now: PromptText, findings: Array<FindingView>, 
+/**
+ * Unix milliseconds of the last approval.
+ */
+approved_at?: number, };
+
+export type PromptText = { title: string | null, description: string | null, arguments: Array<PromptArgument>, 
+/**
+ * All of it as received: JSON, indented.
+ */
+whole: string, };
+
+export type PromptArgument = { name: string, description: string | null, required: boolean, };
 
 export type TextReview = { version: string, before: string | null, now: string, findings: Array<FindingView>, };
 
@@ -610,7 +636,7 @@ export type Arguments = { "kept": "shape", "value": JsonValue } | { "kept": "ful
 
 export type ActivityQuestion = "form" | "page" | "change";
 
-export type ActivityReview = "launch" | "tools" | "rule" | "rule_changed" | "rule_withdrawn" | "manage" | "pair" | "policy";
+export type ActivityReview = "launch" | "tools" | "prompt" | "rule" | "rule_changed" | "rule_withdrawn" | "manage" | "pair" | "policy";
 
 export type ActivityChange = "added" | "edited" | "removed" | "turned_on" | "turned_off" | "tool_turned_on" | "tool_turned_off" | "auto_approve" | "secret_set" | "secret_forgotten" | "file_added" | "file_edited" | "file_removed";
 

@@ -1,5 +1,5 @@
 /** What waits for the person's look, sorted as the screen shows it. Pure. */
-import type { ConnectorView, LaunchReview, Reviews, ToolReview, ToolsReview, ToolState } from "./bridge";
+import type { ConnectorView, LaunchReview, PromptText, Reviews, ToolReview, ToolsReview, ToolState } from "./bridge";
 import * as m from "./messages";
 
 /** How many things there are to decide; the tools of a connector are one. */
@@ -55,6 +55,12 @@ export function heldTools({ tools }: Reviews, { id, enabled }: Pick<ConnectorVie
   return review?.tools.filter(({ state }) => isHidden(state)).length ?? 0;
 }
 
+/** How many of its prompts are blocked before the person has looked at them; only while it is turned on. */
+export function heldPrompts({ tools }: Reviews, { id, enabled }: Pick<ConnectorView, "id" | "enabled">): number {
+  const review = enabled ? tools.find(({ server }) => server === id) : undefined;
+  return review?.prompts.length ?? 0;
+}
+
 /** Whether it is neither offered nor run before the person has looked at it. */
 export function isHidden(state: ToolState): boolean {
   switch (state) {
@@ -66,6 +72,15 @@ export function isHidden(state: ToolState): boolean {
     case "changed":
       return true;
   }
+}
+
+/** What a prompt takes, a line each. */
+export function argumentWords({ arguments: all }: PromptText): string {
+  const named = (name: string, required: boolean) =>
+    required ? m.argument_needed({ name }) : m.argument_optional({ name });
+  return all
+    .map(({ name, description, required }) => [named(name, required), ...(description ? [description] : [])].join(": "))
+    .join("\n");
 }
 
 export function toolStateWords(state: ToolState): string {

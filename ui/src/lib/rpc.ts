@@ -137,6 +137,8 @@ export interface Rpc {
   useVersion(server: string, version: string): Promise<void>;
   approveTools(server: string, versions: { tool: string; version: string }[]): Promise<void>;
   keepToolBlocked(server: string, tool: string, version: string): Promise<void>;
+  approvePrompt(server: string, prompt: string, version: string): Promise<void>;
+  keepPromptBlocked(server: string, prompt: string, version: string): Promise<void>;
   approveInstructions(server: string, version: string): Promise<void>;
   answerProposal(id: string, answer: "approve" | "decline"): Promise<void>;
   rules(): Promise<RuleView[]>;
@@ -218,6 +220,8 @@ export const rpc: Rpc = {
   useVersion: (server, version) => call("use_version", { server, version }),
   approveTools: (server, versions) => call("approve_tools", { server, versions }),
   keepToolBlocked: (server, tool, version) => call("keep_tool_blocked", { server, tool, version }),
+  approvePrompt: (server, prompt, version) => call("approve_prompt", { server, prompt, version }),
+  keepPromptBlocked: (server, prompt, version) => call("keep_prompt_blocked", { server, prompt, version }),
   approveInstructions: (server, version) => call("approve_instructions", { server, version }),
   answerProposal: (id, answer) => call("answer_proposal", { id, answer }),
   rules: () => call("rules"),

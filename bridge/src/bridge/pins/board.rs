@@ -164,6 +164,7 @@ impl PinBoard {
             let id = &live.entry.id;
             let key = Key {
                 list: live.view.tools.clone(),
+                prompts: live.view.offers.flagged.clone(),
                 instructions: live.view.instructions.clone(),
                 pins: self.pins.entry(id.clone()).or_default().clone(),
                 trust: self.trust,
@@ -246,6 +247,8 @@ impl PinBoard {
         let changes = match edit {
             PinEdit::Approve(versions) => approving.tools(standings, &pins, versions),
             PinEdit::Keep(tool, version) => approving.keep(standings, tool, version),
+            PinEdit::ApprovePrompt(name, version) => approving.prompt(&standings.prompts, name, version),
+            PinEdit::KeepPrompt(name, version) => approving.keep_prompt(&standings.prompts, name, version),
             PinEdit::Instructions(version) => approving.instructions(standings, version),
         };
         changes.map_err(|stale| ApiError::new(Code::ToolChanged, stale.to_string()).with_action(Some(Action::Review)))

@@ -14,7 +14,7 @@ use crate::{
     snapshot::FindingView,
     tools::{Arguments, parse_tools},
     trust::{
-        pins::{self, Adoption, Approving, Listed, Look, Pins, Standings},
+        pins::{self, Adoption, Approving, FlaggedPrompt, Listed, Look, Pins, Standings},
         scan::{self, OtherTools},
     },
 };
@@ -33,6 +33,7 @@ pub(super) enum Trust {
 #[derive(Debug, Clone)]
 pub(super) struct Key {
     pub list: Arc<KnownTools>,
+    pub prompts: Arc<Vec<Arc<FlaggedPrompt>>>,
     pub instructions: Option<Arc<str>>,
     pub pins: Arc<Pins>,
     pub trust: Trust,
@@ -43,6 +44,7 @@ pub(super) struct Key {
 impl Key {
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.list, &other.list)
+            && Arc::ptr_eq(&self.prompts, &other.prompts)
             && Arc::ptr_eq(&self.pins, &other.pins)
             && self.instructions == other.instructions
             && self.trust == other.trust
@@ -143,6 +145,7 @@ impl Looking {
         let looking = tokio::task::spawn_blocking(move || {
             let listed = Listed {
                 tools: &key.list.tools,
+                prompts: &key.prompts,
                 instructions: key.instructions.as_deref(),
             };
             // Made only where there is something to look at.

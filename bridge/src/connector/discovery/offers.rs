@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{ListKind, RawOffers, pages::RawList};
-use crate::{tools::schema::kind, trust::scan};
+use crate::{tools::schema::kind, trust::pins::FlaggedPrompt};
 
 /// Longest URI or name, in characters.
 const MAX_NAME_CHARS: usize = 8_192;
@@ -88,6 +88,8 @@ pub struct Offers {
     pub resources: Arc<Items<Resource>>,
     pub templates: Arc<Items<Template>>,
     pub prompts: Arc<Items<Prompt>>,
+    /// Prompts about which something stands out; none of them is in `prompts`.
+    pub flagged: Arc<Vec<Arc<FlaggedPrompt>>>,
 }
 
 impl<T> Default for Items<T> {
@@ -99,14 +101,24 @@ impl<T> Default for Items<T> {
     }
 }
 
-impl Items<Prompt> {
-    /// Why a prompt that the server lists is not offered.
-    pub fn refusal(&self, name: &str) -> Option<&Rejected> {
-        if self.items.iter().any(|prompt| prompt.name == name) {
-            return None;
+impl Prompt {
+    /// One that something stands out about, as callers see it once it is approved.
+    pub fn of(flagged: &FlaggedPrompt) -> Self {
+        prompt(&flagged.name, &flagged.raw)
+    }
+}
+
+impl Rejected {
+    /// Why callers do not see a prompt: what it says goes to a model as it is.
+    pub fn held(flagged: &FlaggedPrompt) -> Self {
+        let first = flagged.findings.first();
+        let finding = first.map_or_else(String::new, |finding| format!(" {}", finding.sentence));
+        Self {
+            name: shown(&flagged.name),
+            reason: format!(
+                "Something about it stands out, so it is not offered until you have looked at it in Neuron Connect.{finding}"
+            ),
         }
-        let shown = shown(name);
-        self.rejected.iter().find(|one| one.name == shown)
     }
 }
 
@@ -115,15 +127,32 @@ impl Offers {
     pub fn updated(&self, read: RawOffers) -> Self {
         let mut new = self.clone();
         if let Some(list) = read.resources {
-            new.resources = Arc::new(items_of(list, "uri", |_| None, resource));
+            new.resources = Arc::new(items_of(list, "uri", |uri, raw| Some(resource(uri, raw))));
         }
         if let Some(list) = read.templates {
-            new.templates = Arc::new(items_of(list, "uriTemplate", |_| None, template));
+            new.templates = Arc::new(items_of(list, "uriTemplate", |pattern, raw| {
+                Some(template(pattern, raw))
+            }));
         }
         if let Some(list) = read.prompts {
-            new.prompts = Arc::new(items_of(list, "name", held, prompt));
+            let (clean, flagged) = prompts_of(list);
+            new.prompts = Arc::new(clean);
+            // The same ones need no other look.
+            if *new.flagged != flagged {
+                new.flagged = Arc::new(flagged);
+            }
         }
         new
+    }
+
+    /// Whether the server lists a prompt of this name, offered or not.
+    pub fn lists_prompt(&self, name: &str) -> bool {
+        self.prompts.items.iter().any(|prompt| prompt.name == name) || self.flagged(name).is_some()
+    }
+
+    /// A prompt of this name about which something stands out.
+    pub fn flagged(&self, name: &str) -> Option<&Arc<FlaggedPrompt>> {
+        self.flagged.iter().find(|prompt| prompt.name == name)
     }
 
     /// Every item that cannot be offered, with the list it stands in.
@@ -135,24 +164,22 @@ impl Offers {
     }
 }
 
-/// Why a prompt is not offered although it could be: what it says goes to a model as it is.
-fn held(raw: &Value) -> Option<String> {
-    let found = scan::item(raw);
-    let finding = found.first()?;
-    Some(format!(
-        "Something about it stands out, so it is not offered. {}",
-        finding.kind.sentence()
-    ))
+/// Prompts that are offered as they are, and those about which something stands out.
+fn prompts_of(list: RawList) -> (Items<Prompt>, Vec<Arc<FlaggedPrompt>>) {
+    let mut flagged = Vec::new();
+    let clean = items_of(list, "name", |name, raw| match FlaggedPrompt::of(name, raw) {
+        Some(one) => {
+            flagged.push(Arc::new(one));
+            None
+        }
+        None => Some(prompt(name, raw)),
+    });
+    (clean, flagged)
 }
 
-/// Reads each item with `read`; `key` is the member that names it, which no two items may share. `held` says why one is
-/// not offered.
-fn items_of<T>(
-    list: RawList,
-    key: &str,
-    held: impl Fn(&Value) -> Option<String>,
-    read: impl Fn(&str, &Value) -> T,
-) -> Items<T> {
+/// Reads each item with `read`, which leaves out what stands elsewhere; `key` is the member that names it, which no two
+/// items may share.
+fn items_of<T>(list: RawList, key: &str, mut read: impl FnMut(&str, &Value) -> Option<T>) -> Items<T> {
     let mut out = Items::default();
     let mut seen = HashSet::new();
     for (index, raw) in list.items.into_iter().map(|item| item.value).enumerate() {
@@ -173,13 +200,7 @@ fn items_of<T>(
                 continue;
             }
         };
-        match held(&raw) {
-            Some(reason) => out.rejected.push(Rejected {
-                name: shown(&name),
-                reason,
-            }),
-            None => out.items.push(Arc::new(read(&name, &raw))),
-        }
+        out.items.extend(read(&name, &raw).map(Arc::new));
     }
     out
 }
@@ -333,12 +354,10 @@ mod tests {
         });
         let prompts = &offers.prompts;
         assert_eq!(prompts.items.iter().map(|one| &one.name).collect::<Vec<_>>(), ["good"]);
-        assert_eq!(prompts.refusal("good"), None);
+        assert_eq!(offers.flagged("good"), None);
         for name in ["bad", "worse"] {
-            assert!(
-                prompts.refusal(name).unwrap().reason.contains("cannot see"),
-                "{prompts:?}"
-            );
+            let held = Rejected::held(offers.flagged(name).unwrap());
+            assert!(held.name == name && held.reason.contains("cannot see"), "{held:?}");
         }
     }
 

@@ -104,12 +104,24 @@ async fn tools_that_wait_are_the_owners_alone_and_a_plain_yes_leaves_out_what_st
             &["approve_tools files odd=v-odd"],
         ),
         (
+            json!({"answer": "approve", "content": {"prompts": ["sum"]}}),
+            &["approve_prompt files sum=v-sum"],
+        ),
+        (
+            json!({"answer": "deny", "content": {"prompts": ["sum"]}}),
+            &["keep_prompt_blocked files sum=v-sum"],
+        ),
+        (
             json!({"answer": "approve", "content": {"instructions": true}}),
             &["approve_instructions files v-text"],
         ),
         (
             json!({"answer": "deny"}),
-            &["keep_tool_blocked files new=v-new", "keep_tool_blocked files odd=v-odd"],
+            &[
+                "keep_tool_blocked files new=v-new",
+                "keep_tool_blocked files odd=v-odd",
+                "keep_prompt_blocked files sum=v-sum",
+            ],
         ),
         (
             json!({"answer": "deny", "content": {"tools": ["odd"]}}),

@@ -1,4 +1,4 @@
-//! What a connector's tools came to, as something that waits for the owner: what changed, what is new, what stands out.
+//! What a connector's tools and prompts came to, as something that waits for the owner: what changed, what is new, what stands out.
 
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
@@ -11,14 +11,14 @@ use super::{
 use crate::{
     error::ApiError,
     ids::ToolName,
-    snapshot::{ApprovalState, Snapshot, ToolReview, ToolsReview},
+    snapshot::{ApprovalState, PromptReview, Snapshot, ToolReview, ToolsReview},
     trust::fingerprint::print_of_text,
 };
 
 /// Digits of an id that tell what it was about.
 const DIGITS: usize = 16;
 
-/// The tools of one connector that wait, for the owner only. They wait without an end.
+/// The tools and prompts of one connector that wait, for the owner only. They wait without an end.
 #[derive(Serialize)]
 pub(super) struct Tools<'a> {
     /// Names exactly these versions.
@@ -62,7 +62,8 @@ pub(super) fn find<'s>(snapshot: &'s Snapshot, wanted: &str) -> Option<&'s Tools
 fn id(review: &ToolsReview) -> String {
     let versions = review.tools.iter().map(|tool| tool.version.as_str());
     let text = review.instructions.as_ref().map(|text| text.version.as_str());
-    let all: Vec<_> = versions.chain(text).collect();
+    let prompts = review.prompts.iter().map(|prompt| prompt.version.as_str());
+    let all: Vec<_> = versions.chain(prompts).chain(text).collect();
     let print = print_of_text(&all.join(" ")).to_string();
     format!("tools:{}:{}", review.server, &print[..DIGITS])
 }
@@ -73,6 +74,8 @@ fn id(review: &ToolsReview) -> String {
 struct Chosen {
     #[serde(default)]
     tools: Vec<String>,
+    #[serde(default)]
+    prompts: Vec<String>,
     /// What the server says about itself.
     #[serde(default)]
     instructions: bool,
@@ -90,22 +93,34 @@ impl Chosen {
         let text = review.instructions.as_ref();
         Self {
             tools: tools.map(|tool| tool.tool.to_string()).collect(),
+            // Something stands out about each.
+            prompts: Vec::new(),
             instructions: text.is_some_and(|text| text.findings.is_empty()),
         }
+    }
+
+    fn prompts_of<'r>(&self, review: &'r ToolsReview) -> Result<Vec<&'r PromptReview>, Refused> {
+        let named = |name: &String| {
+            let found = review.prompts.iter().find(|prompt| prompt.prompt == *name);
+            found.map(AsRef::as_ref).ok_or_else(|| none_of("prompt", name))
+        };
+        self.prompts.iter().map(named).collect()
     }
 
     fn of<'r>(&self, review: &'r ToolsReview) -> Result<Vec<&'r ToolReview>, Refused> {
         let named = |name: &String| {
             let found = review.tools.iter().find(|tool| tool.tool.as_str() == name);
-            found.map(AsRef::as_ref).ok_or_else(|| {
-                Refused(ApiError::bad_request(format!(
-                    "There is no tool \"{}\" among those that wait; nothing was changed.",
-                    name.escape_debug()
-                )))
-            })
+            found.map(AsRef::as_ref).ok_or_else(|| none_of("tool", name))
         };
         self.tools.iter().map(named).collect()
     }
+}
+
+fn none_of(what: &str, name: &str) -> Refused {
+    Refused(ApiError::bad_request(format!(
+        "There is no {what} \"{}\" among those that wait; nothing was changed.",
+        name.escape_debug()
+    )))
 }
 
 /// Approves what is chosen, by itself everything that nothing stands out about; or leaves it blocked.
@@ -122,7 +137,8 @@ pub(super) async fn answer<A: Api>(
                 None => Chosen::unflagged(review),
             };
             let tools = chosen.of(review)?;
-            if tools.is_empty() && !chosen.instructions {
+            let prompts = chosen.prompts_of(review)?;
+            if tools.is_empty() && prompts.is_empty() && !chosen.instructions {
                 return Err(Refused(ApiError::bad_request(
                     "Something stands out about everything that waits here: name what you approve, one by one.",
                 )));
@@ -132,19 +148,33 @@ pub(super) async fn answer<A: Api>(
             if !versions.is_empty() {
                 routes.api.approve_tools(server.clone(), versions).await?;
             }
+            for prompt in prompts {
+                let (name, version) = (prompt.prompt.clone(), prompt.version.clone());
+                routes.api.approve_prompt(server.clone(), name, version).await?;
+            }
             if let (true, Some(text)) = (chosen.instructions, &review.instructions) {
                 routes.api.approve_instructions(server, text.version.clone()).await?;
             }
             ApprovalState::Approved
         }
         (Said::Deny, content) => {
-            let tools = match content {
-                Some(content) => Chosen::read(content)?.of(review)?,
-                None => review.tools.iter().map(AsRef::as_ref).collect(),
+            let (tools, prompts) = match content {
+                Some(content) => {
+                    let chosen = Chosen::read(content)?;
+                    (chosen.of(review)?, chosen.prompts_of(review)?)
+                }
+                None => (
+                    review.tools.iter().map(AsRef::as_ref).collect(),
+                    review.prompts.iter().map(AsRef::as_ref).collect(),
+                ),
             };
             for tool in tools {
                 let (name, version) = (tool.tool.clone(), tool.version.clone());
                 routes.api.keep_tool_blocked(server.clone(), name, version).await?;
+            }
+            for prompt in prompts {
+                let (name, version) = (prompt.prompt.clone(), prompt.version.clone());
+                routes.api.keep_prompt_blocked(server.clone(), name, version).await?;
             }
             ApprovalState::Denied
         }

@@ -10,8 +10,8 @@ use crate::{
     ids::{ConnectorId, ExposedName, ToolName},
     snapshot::{
         ApprovalState, ApprovalView, AuthState, AuthView, ClientView, ConnectionView, ConnectorView, Elicitation,
-        EntryOrigin, FindingView, LaunchReview, LaunchShown, LaunchWhy, Question, Readiness, Status, TextReview,
-        ToolHints, ToolReview, ToolState, ToolText, ToolView, ToolsReview, TransportKind,
+        EntryOrigin, FindingView, LaunchReview, LaunchShown, LaunchWhy, PromptReview, PromptText, Question, Readiness,
+        Status, TextReview, ToolHints, ToolReview, ToolState, ToolText, ToolView, ToolsReview, TransportKind,
     },
     tools::{Listing, Offer, Tool},
     trust::Fingerprint,
@@ -162,6 +162,20 @@ pub(super) fn tools_review() -> ToolsReview {
             tool("new", ToolState::Pending, Vec::new()),
             tool("odd", ToolState::Held, vec![finding()]),
         ],
+        prompts: vec![Arc::new(PromptReview {
+            prompt: "sum".to_owned(),
+            state: ToolState::Held,
+            version: "v-sum".to_owned(),
+            before: None,
+            now: PromptText {
+                title: None,
+                description: Some(PRIVATE.to_owned()),
+                arguments: Vec::new(),
+                whole: PRIVATE.to_owned(),
+            },
+            findings: vec![finding()],
+            approved_at: None,
+        })],
         instructions: Some(TextReview {
             version: "v-text".to_owned(),
             before: None,

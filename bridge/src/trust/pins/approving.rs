@@ -17,11 +17,15 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stale {
     #[error("{0} is not in the list any more. Nothing was approved.")]
-    Gone(ToolName),
+    Gone(String),
     #[error("{0} changed again since you looked. Look at it once more; nothing was approved.")]
-    Changed(ToolName),
+    Changed(String),
     #[error("{0} cannot be approved: a change of it could pass unseen.")]
-    Unprintable(ToolName),
+    Unprintable(String),
+    #[error(
+        "{0} does not wait any more: it is gone from the list, or nothing about it stands out now. Nothing was changed."
+    )]
+    NotHeld(String),
     #[error(
         "What the server says about itself changed again since you looked, or does not wait. Nothing was approved."
     )]
@@ -72,16 +76,16 @@ impl Approving<'_> {
         let mut changes = Vec::new();
         let by_name: HashMap<_, _> = standings.tools.iter().map(|tool| (&tool.now.name, tool)).collect();
         for (name, wanted) in versions {
-            let tool = by_name.get(name).ok_or_else(|| Stale::Gone(name.clone()))?;
+            let tool = by_name.get(name).ok_or_else(|| Stale::Gone(name.to_string()))?;
             let is_that = match tool.waiting() {
                 Some(waiting) => waiting.version == *wanted,
                 None => version(&tool.now) == *wanted,
             };
             if !is_that {
-                return Err(Stale::Changed(name.clone()));
+                return Err(Stale::Changed(name.to_string()));
             }
             let put = self.put(&tool.now, ApprovedBy::Person);
-            changes.push(put.ok_or_else(|| Stale::Unprintable(name.clone()))?);
+            changes.push(put.ok_or_else(|| Stale::Unprintable(name.to_string()))?);
             changes.push(unkeep(self.server, name));
         }
         let asks_for = |tool: &&Standing| matches!(&tool.stand, Stand::Pending(_) | Stand::Held(_));
@@ -101,10 +105,10 @@ impl Approving<'_> {
     pub fn keep(&self, standings: &Standings, name: &ToolName, version: &str) -> Result<Vec<Change>, Stale> {
         let mut tools = standings.tools.iter();
         let tool = tools.find(|tool| tool.now.name == *name);
-        let tool = tool.ok_or_else(|| Stale::Gone(name.clone()))?;
+        let tool = tool.ok_or_else(|| Stale::Gone(name.to_string()))?;
         match tool.waiting() {
             Some(waiting) if waiting.version == version => Ok(vec![keep(self.server, name, version)]),
-            Some(_) | None => Err(Stale::Changed(name.clone())),
+            Some(_) | None => Err(Stale::Changed(name.to_string())),
         }
     }
 

@@ -120,6 +120,8 @@ pub(super) fn apply(pins: &mut Pins, server: &ConnectorId, change: &Change) {
                     pins.tools.remove(name);
                 } else if let Some(name) = what.strip_prefix(KEPT) {
                     pins.kept.remove(name);
+                } else {
+                    pins.prompts.remove(what);
                 }
             }
             None => {}
@@ -149,6 +151,8 @@ fn put_into(pins: &mut Pins, what: &str, body: &str, formulas: Formulas) -> Opti
     } else if what == INSTRUCTIONS {
         let text = serde_json::from_str::<TextBody>(body);
         pins.instructions = text.ok().map(|body| Arc::from(body.text));
+    } else {
+        pins.prompts.put(what, body);
     }
     None
 }
@@ -220,10 +224,14 @@ pub(super) fn keep(server: &ConnectorId, name: &ToolName, version: &str) -> Chan
 }
 
 pub(super) fn unkeep(server: &ConnectorId, name: &ToolName) -> Change {
-    Change::Delete(RowKind::Pin, format!("{server}/{KEPT}{name}"))
+    remove(server, &format!("{KEPT}{name}"))
 }
 
-fn put(server: &ConnectorId, what: &str, body: String) -> Change {
+pub(super) fn remove(server: &ConnectorId, what: &str) -> Change {
+    Change::Delete(RowKind::Pin, format!("{server}/{what}"))
+}
+
+pub(super) fn put(server: &ConnectorId, what: &str, body: String) -> Change {
     Change::Put(Row {
         kind: RowKind::Pin,
         key: format!("{server}/{what}"),

@@ -1,4 +1,4 @@
-//! Tools that wait for a look, as the command line shows them: what stands out, and what is other than it was. Pure.
+//! Tools and prompts that wait for a look, as the command line shows them: what stands out, and what is other than it was. Pure.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ use crate::screen::{Screen, Tone, harmless};
 pub(super) const TOOLS: &str = "tools:";
 
 /// The yes to what is named, or to everything about which nothing stands out.
-pub(super) fn yes(tools: &[String], instructions: bool) -> Value {
-    if tools.is_empty() && !instructions {
+pub(super) fn yes(tools: &[String], prompts: &[String], instructions: bool) -> Value {
+    if tools.is_empty() && prompts.is_empty() && !instructions {
         return json!({"answer": "approve"});
     }
-    json!({"answer": "approve", "content": {"tools": tools, "instructions": instructions}})
+    json!({"answer": "approve", "content": {"tools": tools, "prompts": prompts, "instructions": instructions}})
 }
 
 pub(super) fn shown(screen: Screen, question: &Value) -> String {
@@ -27,6 +27,16 @@ pub(super) fn shown(screen: Screen, question: &Value) -> String {
         lines.push(format!("  {}: {}", word(&tool["tool"]), state(&tool["state"])));
         lines.extend(findings(screen, &tool["findings"]));
         lines.extend(compared(&tool["before"], &tool["now"]));
+    }
+    for prompt in review["prompts"].as_array().into_iter().flatten() {
+        lines.push(format!(
+            "  The prompt {}: {}",
+            word(&prompt["prompt"]),
+            prompt_state(&prompt["state"])
+        ));
+        lines.extend(findings(screen, &prompt["findings"]));
+        let [before, now] = ["before", "now"].map(|when| prompt[when]["whole"].as_str());
+        lines.extend(difference(before, now));
     }
     let text = &review["instructions"];
     if text.is_object() {
@@ -47,6 +57,15 @@ fn state(state: &Value) -> String {
         "pending" => "new".to_owned(),
         "held" => "new, and something stands out".to_owned(),
         "changed" => "not what you approved; it is blocked".to_owned(),
+        other => harmless(other),
+    }
+}
+
+/// None waits about which nothing stands out.
+fn prompt_state(state: &Value) -> String {
+    match state.as_str().unwrap_or_default() {
+        "held" => "something stands out; it is blocked".to_owned(),
+        "changed" => "not what you approved, and something stands out; it is blocked".to_owned(),
         other => harmless(other),
     }
 }
@@ -113,6 +132,10 @@ mod tests {
                 "before": {"description": "Sends.", "input_schema": schema("a"), "hints": {"read_only": false}},
                 "now": {"description": "Sends.\u{1b}[8m", "input_schema": schema("b"), "hints": {"read_only": true}},
                 "findings": [{"sentence": "It hides something.", "place": "description", "excerpt": "x"}],
+            }], "prompts": [{
+                "prompt": "sum", "state": "held",
+                "before": null, "now": {"whole": "{\n  \"name\": \"sum\u{1b}\"\n}"},
+                "findings": [{"sentence": "It hides words.", "place": "name", "excerpt": "sum"}],
             }], "instructions": {"before": null, "now": "Be brief.", "findings": []}},
         });
         let text = shown(Screen::Plain, &question);
@@ -124,6 +147,8 @@ mod tests {
             "    +   \"x\": \"b\"",
             "    - read_only: false",
             "    + read_only: true",
+            "  The prompt sum: something stands out; it is blocked",
+            "    It hides words. (name: sum)",
             "    + Be brief.",
         ] {
             assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
@@ -133,10 +158,14 @@ mod tests {
 
     #[test]
     fn a_yes_names_what_it_is_to_or_leaves_out_what_stands_out() {
-        assert_eq!(yes(&[], false), json!({"answer": "approve"}));
+        assert_eq!(yes(&[], &[], false), json!({"answer": "approve"}));
         assert_eq!(
-            yes(&["a".to_owned()], false),
-            json!({"answer": "approve", "content": {"tools": ["a"], "instructions": false}})
+            yes(&["a".to_owned()], &[], false),
+            json!({"answer": "approve", "content": {"tools": ["a"], "prompts": [], "instructions": false}})
+        );
+        assert_eq!(
+            yes(&[], &["sum".to_owned()], false),
+            json!({"answer": "approve", "content": {"tools": [], "prompts": ["sum"], "instructions": false}})
         );
     }
 }

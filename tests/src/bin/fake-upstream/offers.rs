@@ -9,6 +9,7 @@ use crate::{
     answers::zeros,
     options::{Offering, Paging},
     protocol::{Reply, Server, member},
+    tools::Told,
 };
 
 /// How often a change is told at once.
@@ -24,7 +25,8 @@ pub(crate) fn capabilities(server: &Server, tells: bool) -> Value {
         | Offering::Unsupported
         | Offering::Failing
         | Offering::Silent
-        | Offering::Dying => json!({
+        | Offering::Dying
+        | Offering::Told => json!({
             "tools": {"listChanged": tells},
             "resources": {"listChanged": tells},
             "prompts": {"listChanged": tells},
@@ -42,6 +44,10 @@ pub(crate) fn answer(
     match (method, server.options.offers) {
         (_, Offering::None) => Reply::Error(-32601, "Method not found"),
         ("resources/read", _) => read(server, &text("uri"), notify),
+        ("prompts/get", Offering::Told) => Reply::Result(
+            json!({"messages": [{"role": "user", "content": {"type": "text", "text": format!("{} as asked", text("name"))}}]})
+                .to_string(),
+        ),
         ("prompts/get", _) => prompt(&text("name"), params),
         (_, Offering::Unsupported) => Reply::Error(-32601, "Method not found"),
         (_, Offering::Failing) => Reply::Error(-32603, "the shelf is empty"),
@@ -49,6 +55,11 @@ pub(crate) fn answer(
         (_, Offering::Dying) => Reply::Close,
         (_, Offering::Pages(paging)) => page(paging, server.options.tools, method, &text("cursor")),
         (_, Offering::Bad) => list(method, BAD_RESOURCES, r#"{"name":"good"},{"arguments":5},7"#, ""),
+        (_, Offering::Told) => {
+            let prompts = Told::now(&server.options).prompts;
+            let prompts: Vec<_> = prompts.iter().map(|prompt| prompt.get()).collect();
+            list(method, "", &prompts.join(","), "")
+        }
         (_, Offering::Standard) => {
             let grown = server.grown.load(Ordering::SeqCst);
             let (resource, prompt) = match grown {

@@ -128,6 +128,8 @@ pub(crate) enum Offering {
     Silent,
     /// A list ends the connection.
     Dying,
+    /// Prompts as the file of `--told` says, read anew for each list.
+    Told,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,7 +238,7 @@ pub(crate) struct Options {
     pub(crate) folder: PathBuf,
     /// For `many` and `pages`.
     pub(crate) tools: usize,
-    /// For `told`: `{"tools": […], "instructions"?, "version"?}`.
+    /// For `told`: `{"tools": […], "prompts"?: […], "instructions"?, "version"?}`.
     pub(crate) told: PathBuf,
     /// Every received line goes here, byte for byte; lines of our own start with `# `.
     pub(crate) record: Option<PathBuf>,
@@ -436,6 +438,7 @@ fn offering(word: &str) -> Option<Offering> {
         "failing" => Offering::Failing,
         "silent" => Offering::Silent,
         "dying" => Offering::Dying,
+        "told" => Offering::Told,
         _ => return None,
     })
 }

@@ -117,6 +117,8 @@ pub(crate) struct Told {
     /// Each as it is sent.
     tools: Vec<Box<RawValue>>,
     #[serde(default)]
+    pub(crate) prompts: Vec<Box<RawValue>>,
+    #[serde(default)]
     pub(crate) instructions: Option<String>,
     #[serde(default)]
     pub(crate) version: Option<String>,
