@@ -259,8 +259,7 @@ fn needs(snapshot: &Snapshot) -> Vec<Item> {
         }
         let what = match snapshot.needs.get(&c.id) {
             Some(Need::State) => words(c.status).to_owned(),
-            Some(Need::HeldBack { tools: 1 }) => "1 tool needs your review".to_owned(),
-            Some(Need::HeldBack { tools }) => format!("{tools} tools need your review"),
+            Some(Need::HeldBack { tools, prompts }) => held_back(*tools, *prompts),
             None => continue,
         };
         needs.push(open(format!("{}: {what}…", name(c)), Route::Connector(c.id.clone())));
@@ -291,6 +290,25 @@ fn connector(view: &ConnectorView) -> Item {
         },
         Ok(_) | Err(_) => open(text, Route::Connector(view.id.clone())),
     }
+}
+
+/// At least one of them waits.
+fn held_back(tools: u32, prompts: u32) -> String {
+    let of = |count: u32, what: &str| match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    };
+    let what = match (tools, prompts) {
+        (_, 0) => of(tools, "tool"),
+        (0, _) => of(prompts, "prompt"),
+        (_, _) => format!("{} and {}", of(tools, "tool"), of(prompts, "prompt")),
+    };
+    let need = if tools.saturating_add(prompts) == 1 {
+        "needs"
+    } else {
+        "need"
+    };
+    format!("{what} {need} your review")
 }
 
 /// Without the seconds until the attempt: a menu that changes while it is open cannot be used.

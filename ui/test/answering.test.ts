@@ -12,6 +12,7 @@ import {
   launch,
   manage,
   page,
+  promptReview,
   question,
   ran,
   toolReview,
@@ -78,6 +79,11 @@ const cases: Record<string, Case> = {
     { tools: [toolsReview("files", { tools: [flagged, toolReview("list")] })] },
     { tools: [toolsReview("files", { tools: [toolReview("list")] })] },
   ),
+  PromptReviewCard: waits(
+    "Approve this version",
+    { tools: [toolsReview("files", { tools: [], prompts: [promptReview("query"), promptReview("list")] })] },
+    { tools: [toolsReview("files", { tools: [], prompts: [promptReview("list")] })] },
+  ),
   ToolsReviewPanel: waits("Approve", { tools: says("One.") }, { tools: says("Two.") }),
   ProposalCard: waits("Allow without asking", { launches: [remote], proposals }, { proposals }),
   SleepingRulesCard: waits("Keep them for this", { launches: [remote], asleep }, { asleep }),
@@ -127,6 +133,8 @@ for (const [name, { place, shown, answer, moved }] of Object.entries(cases)) {
     await press();
     expect(calls).toEqual([]);
 
+    // News that are not about it do not put it to sleep.
+    publish((snapshot) => structuredClone(snapshot));
     await settle(10);
     await press();
     expect(calls).not.toEqual([]);

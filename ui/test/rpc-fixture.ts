@@ -20,7 +20,7 @@ import type {
   ToolView,
   TrustView,
 } from "../src/lib/bridge";
-import { heldTools } from "../src/lib/review";
+import { heldPrompts, heldTools } from "../src/lib/review";
 import type { Opening, PackageVersions, PastedSignIn, Rpc, SignInAsk, Theme } from "../src/lib/rpc";
 import type { RuleView } from "../src/lib/rule";
 
@@ -101,7 +101,8 @@ function derived(snapshot: Snapshot): Snapshot {
   const found = snapshot.connectors.flatMap((connector): [string, Need][] => {
     if (needy.includes(connector.status)) return [[connector.id, { why: "state" }]];
     const tools = heldTools(snapshot.reviews, connector);
-    return tools > 0 ? [[connector.id, { why: "held_back", tools }]] : [];
+    const prompts = heldPrompts(snapshot.reviews, connector);
+    return tools + prompts > 0 ? [[connector.id, { why: "held_back", tools, prompts }]] : [];
   });
   return { ...snapshot, needs: { ...Object.fromEntries(found), ...snapshot.needs } };
 }

@@ -421,7 +421,7 @@ test("what needs the person is listed alone with a click, and all again with ano
 
 test("which connectors need the person is the bridge's word, as it is in the tray", async () => {
   const made = world([connector("a"), connector("b"), connector("c", { status: "error" })]);
-  made.snapshot.needs = { a: { why: "held_back", tools: 2 } };
+  made.snapshot.needs = { a: { why: "held_back", tools: 2, prompts: 0 } };
   await open(made);
   button("2 need you").click();
   await settle();

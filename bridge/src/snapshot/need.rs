@@ -14,8 +14,8 @@ use super::{ConnectorView, Reviews, Status, ToolState};
 pub enum Need {
     /// What its state asks for.
     State,
-    /// Its state asks for nothing, but so many of its tools are not offered before the person has looked at them.
-    HeldBack { tools: u32 },
+    /// Its state asks for nothing, but so many of its tools and prompts are not offered before the person has looked at them.
+    HeldBack { tools: u32, prompts: u32 },
 }
 
 /// The connectors that need the person, by [`ConnectorView::id`]; those that are off need nothing.
@@ -37,11 +37,14 @@ fn need_of(id: &str, status: Status, reviews: &Reviews) -> Option<Need> {
         Status::Paused | Status::Sleeping | Status::Connecting | Status::Connected | Status::Retrying => {
             let review = reviews.tools.iter().find(|review| review.server.as_str() == id)?;
             let held = review.tools.iter().filter(|tool| is_held_back(tool.state)).count();
-            (held > 0).then_some(Need::HeldBack {
-                tools: u32::try_from(held).unwrap_or(u32::MAX),
-            })
+            let (tools, prompts) = (counted(held), counted(review.prompts.len()));
+            (tools > 0 || prompts > 0).then_some(Need::HeldBack { tools, prompts })
         }
     }
+}
+
+fn counted(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// Whether it is neither offered nor run before the person has looked at it.
@@ -59,7 +62,7 @@ mod tests {
     use super::*;
     use crate::{
         ids::{ConnectorId, ToolName},
-        snapshot::{ToolHints, ToolReview, ToolText, ToolsReview},
+        snapshot::{PromptReview, PromptText, ToolHints, ToolReview, ToolText, ToolsReview},
     };
 
     const NEEDY: [Status; 6] = [
@@ -88,7 +91,7 @@ mod tests {
             assert_eq!(need(status, &held), Some(Need::State), "{status:?}");
         }
         for status in OTHERS {
-            let held_back = (status != Status::Disabled).then_some(Need::HeldBack { tools: 3 });
+            let held_back = (status != Status::Disabled).then_some(Need::HeldBack { tools: 3, prompts: 0 });
             assert_eq!(need(status, &[]), None, "{status:?}");
             assert_eq!(need(status, &kept), None, "{status:?}");
             assert_eq!(need(status, &[&held[..], &kept[..]].concat()), held_back, "{status:?}");
@@ -99,7 +102,33 @@ mod tests {
     fn what_is_held_back_of_one_is_not_anothers_need() {
         let reviews = reviews("b", &[ToolState::Held]);
         let found = ["a", "b"].map(|id| need_of(id, Status::Connected, &reviews));
-        assert_eq!(found, [None, Some(Need::HeldBack { tools: 1 })]);
+        assert_eq!(found, [None, Some(Need::HeldBack { tools: 1, prompts: 0 })]);
+    }
+
+    #[test]
+    fn a_prompt_that_is_held_needs_the_person_as_a_tool_does() {
+        let mut reviews = reviews("a", &[]);
+        reviews.tools[0].prompts = vec![held_prompt()];
+        let need = need_of("a", Status::Connected, &reviews);
+        assert_eq!(need, Some(Need::HeldBack { tools: 0, prompts: 1 }));
+        assert_eq!(need_of("a", Status::Disabled, &reviews), None);
+    }
+
+    fn held_prompt() -> Arc<PromptReview> {
+        Arc::new(PromptReview {
+            prompt: "sum".to_owned(),
+            state: ToolState::Held,
+            version: String::new(),
+            before: None,
+            now: PromptText {
+                title: None,
+                description: None,
+                arguments: Vec::new(),
+                whole: "{}".to_owned(),
+            },
+            findings: Vec::new(),
+            approved_at: None,
+        })
     }
 
     fn need(status: Status, tools: &[ToolState]) -> Option<Need> {
@@ -128,6 +157,7 @@ mod tests {
             server: ConnectorId::parse(server).unwrap(),
             server_name: server.to_owned(),
             tools: tools.iter().map(tool).collect(),
+            prompts: Vec::new(),
             instructions: None,
         };
         Reviews {

@@ -207,17 +207,20 @@ fn questions_that_wait_call_for_attention_behind_what_is_broken_and_are_one_clic
 }
 
 #[test]
-fn tools_that_are_held_back_need_the_person_as_a_state_does() {
-    for (tools, said) in [
-        (1, "Files: 1 tool needs your review…"),
-        (14, "Files: 14 tools need your review…"),
+fn tools_and_prompts_that_are_held_back_need_the_person_as_a_state_does() {
+    for (tools, prompts, said) in [
+        (1, 0, "Files: 1 tool needs your review…"),
+        (14, 0, "Files: 14 tools need your review…"),
+        (0, 1, "Files: 1 prompt needs your review…"),
+        (2, 1, "Files: 2 tools and 1 prompt need your review…"),
     ] {
         let mut snapshot = snapshot(vec![
             view("files", "Files", Status::Connected),
             view("notion", "Notion", Status::NeedsSignIn),
             view("linear", "Linear", Status::Sleeping),
         ]);
-        snapshot.needs.insert("files".into(), Need::HeldBack { tools });
+        let held_back = Need::HeldBack { tools, prompts };
+        snapshot.needs.insert("files".into(), held_back);
         let shown = menu(&snapshot);
         assert_eq!(shown.icon, Icon::Attention);
         assert_eq!(

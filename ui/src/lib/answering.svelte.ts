@@ -15,12 +15,14 @@ export class Answering {
    * to read, and how many cards stand above it, because what moves up may come under a click that was meant for the one
    * before. `approval` is the question with a time for its answer, where there is one.
    */
-  constructor(shown: () => string | number = () => "", approval: () => ApprovalView | null = () => null) {
+  constructor(shown: () => string | number, approval: () => ApprovalView | null = () => null) {
     this.#approval = approval;
     const reads = $derived(shown());
     $effect(() => {
       void reads;
-      return this.sleep();
+      this.#awake = false;
+      const timer = setTimeout(() => (this.#awake = true), wakeMs);
+      return () => clearTimeout(timer);
     });
   }
 
@@ -31,13 +33,6 @@ export class Answering {
 
   get asleep(): boolean {
     return !this.#awake || this.#busy || this.isOver;
-  }
-
-  /** From now on it has to be read anew. For an effect that sees what is shown and where; returns the stop. */
-  sleep(): () => void {
-    this.#awake = false;
-    const timer = setTimeout(() => (this.#awake = true), wakeMs);
-    return () => clearTimeout(timer);
   }
 
   async once(what: () => Promise<void>): Promise<void> {

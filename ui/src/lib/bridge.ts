@@ -292,7 +292,7 @@ replaces: boolean,
  */
 goes_to: string, } | { "change": "forget_secret", name: string | null, } | { "change": "sign_in" } | { "change": "sign_out" };
 
-export type Need = { "why": "state" } | { "why": "held_back", tools: number, };
+export type Need = { "why": "state" } | { "why": "held_back", tools: number, prompts: number, };
 
 export type Reviews = { 
 /**
