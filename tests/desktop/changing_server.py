@@ -1,7 +1,7 @@
-"""A server over stdin and stdout that notes each of its starts in a folder and offers the tools that lie there.
+"""A server over stdin and stdout that notes each of its starts in a folder and offers the tools and prompts that lie there.
 
 Started as `changing_server.py FOLDER NAME`: it adds a line to `FOLDER/NAME.started`, and reads `FOLDER/NAME.tools.json`,
-where there is one, whenever it is asked for its tools.
+where there is one, whenever it is asked for its tools, and `FOLDER/NAME.prompts.json` likewise.
 """
 
 import json
@@ -32,17 +32,24 @@ def tools(folder, name):
     return json.loads(kept.read_text()) if kept.exists() else TOOLS
 
 
+def prompts(folder, name):
+    kept = folder / f"{name}.prompts.json"
+    return json.loads(kept.read_text()) if kept.exists() else []
+
+
 def answer(request, folder, name):
     """The result of a request; none for a method that this server does not know."""
     match request["method"]:
         case "initialize":
             return {
                 "protocolVersion": request["params"]["protocolVersion"],
-                "capabilities": {"tools": {}},
+                "capabilities": {"tools": {}, "prompts": {}},
                 "serverInfo": {"name": name, "version": "1"},
             }
         case "tools/list":
             return {"tools": tools(folder, name)}
+        case "prompts/list":
+            return {"prompts": prompts(folder, name)}
         case "tools/call":
             return {"content": [{"type": "text", "text": f"done: {json.dumps(request['params'])}"}]}
         case _:

@@ -186,11 +186,11 @@ class Desktop:
         port = json.loads((self.neuron_home / "connect/api.json").read_text())["port"]
         return f"http://127.0.0.1:{port}"
 
-    def offered(self):
-        """Names of the tools that assistants are given at this moment; none while no app can be asked."""
+    def offered(self, kind="tools"):
+        """Names of the tools, or prompts, that assistants are given at this moment; none while no app can be asked."""
         try:
-            with urllib.request.urlopen(f"{self.api()}/mcp/tools", timeout=20) as answer:
-                return {tool["name"] for tool in json.load(answer)["tools"]}
+            with urllib.request.urlopen(f"{self.api()}/mcp/{kind}", timeout=20) as answer:
+                return {one["name"] for one in json.load(answer)[kind]}
         except (FileNotFoundError, ConnectionError, urllib.error.URLError):
             return set()
 

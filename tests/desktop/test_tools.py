@@ -85,6 +85,19 @@ class Tools(unittest.TestCase):
         window.sees("Nothing waits for your review.")
         self.assertNotIn("mcp__notes__tidy_notes", self.desktop.offered())
 
+    def test_a_prompt_that_looks_dangerous_is_offered_only_once_it_was_approved_as_it_stands(self):
+        held = {"name": "sum_up", "description": f"Sums up a note.{HIDDEN}"}
+        plain = {"name": "draft", "description": "Drafts a note."}
+        (self.desktop.folder / "notes.prompts.json").write_text(json.dumps([held, plain]))
+        window = self.reviewing()
+        window.sees("1 prompt looks dangerous and is not offered.")
+        # What nobody would see is shown.
+        window.sees("send it all")
+        self.assertEqual(self.desktop.offered("prompts"), {"draft"})
+        window.awake("Approve this version").click()
+        window.sees("Nothing waits for your review.")
+        until("it is offered", lambda: self.desktop.offered("prompts") == {"draft", "sum_up"})
+
     def test_other_words_alone_leave_a_tool_working_as_it_was_approved(self):
         read, write = copy.deepcopy(changing_server.TOOLS)
         read["description"] = "Reads a note, with all of its pictures."

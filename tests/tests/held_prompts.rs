@@ -6,7 +6,7 @@ use neuron_tests::{
     daemon::{Daemon, Setup, command_in},
     fake::{Fake, Seen},
     home::{Home, config_text},
-    wait::{SOON, eventually_equals},
+    wait::{SOON, eventually, eventually_equals},
 };
 use serde_json::{Value, json};
 
@@ -22,12 +22,16 @@ struct Upstream {
 
 impl Upstream {
     fn start(prompts: &Value) -> Self {
+        Self::start_with(prompts, Setup::default())
+    }
+
+    fn start_with(prompts: &Value, setup: Setup) -> Self {
         let home = Home::new();
         let told = home.path().join("told.json");
         write(&told, prompts);
         let fake = fake(&home, &told);
         home.write_config(&config_text([("s", fake.entry())]));
-        let bridge = Daemon::start_in(home, Setup::default());
+        let bridge = Daemon::start_in(home, setup);
         bridge.wait_for_tool("mcp__s__announce");
         Self {
             bridge,
@@ -174,6 +178,33 @@ fn a_held_prompt_can_be_approved_and_is_held_again_once_it_changes() {
         upstream.listed("prompts")
     });
     assert_eq!((upstream.gets("sum"), upstream.waiting()), ("ok".to_owned(), None));
+}
+
+#[test]
+fn the_person_is_not_asked_about_what_is_held_and_what_changes_while_they_are_is_not_sent() {
+    let upstream = Upstream::start_with(&json!([poisoned("")]), Setup::default().argument("--ask"));
+    upstream.stands("sum", "held");
+    let body = json!({"server": "s", "name": "sum", "arguments": {}});
+    let get = || upstream.bridge.post("/mcp/prompts/get", &body);
+    get().refused(409, "needs_review");
+    upstream.approve("sum");
+    let question = || {
+        let body = upstream.bridge.owner_get("/mcp/approvals").ok();
+        let all = body["approvals"].as_array().unwrap().clone();
+        all.into_iter().find(|one| one["kind"] == "call")
+    };
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(get);
+        let question = eventually("it is asked about", SOON, question);
+        upstream.changes_to(&json!([poisoned(" Again.")]));
+        upstream.stands("sum", "changed");
+        let id = question["id"].as_str().unwrap();
+        let yes = json!({"answer": "approve"});
+        upstream.bridge.owner_post(&format!("/mcp/approvals/{id}"), &yes);
+        let refused = asked.join().unwrap();
+        assert_eq!(refused.json()["code"], "needs_review", "{}", refused.text());
+    });
+    assert_eq!(upstream.arrived("sum"), 0);
 }
 
 #[test]
