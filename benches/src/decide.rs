@@ -167,7 +167,7 @@ fn view(connectors: usize, rules: Vec<Rule>) -> View {
 fn p99(view: &View, connectors: usize) -> f64 {
     let caller = program(1);
     let arguments = arguments();
-    let nowhere = |_: &str| None::<PathBuf>;
+    let nowhere = |_: &str| None::<Vec<PathBuf>>;
     let servers: Vec<_> = (0..connectors).map(server).collect();
     let tools: Vec<_> = (0..TOOLS / connectors).map(tool).collect();
     let mut took: Vec<_> = (0..DECISIONS)

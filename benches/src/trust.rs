@@ -112,7 +112,7 @@ impl One<'_> {
             server: &server,
             subject: Subject::Tool(&tool),
             arguments: &arguments,
-            resolve: &|_| None::<PathBuf>,
+            resolve: &|_| None::<Vec<PathBuf>>,
         };
         let fingerprint = || -> Option<Fingerprint> { self.view.tool(&server, &tool)?.fingerprint() };
         black_box(decision::refusal(&call, self.view, 1));

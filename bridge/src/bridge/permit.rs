@@ -23,8 +23,7 @@ use crate::{
     trust::{
         Fingerprint, LaunchIdentity,
         decision::{self, By, Call, Decision, Refusal, View, Why},
-        expand_home,
-        rules::{ClientId, ProgramId, Resolve, RuleId, Who, real_place},
+        rules::{ClientId, Ground, ProgramId, Resolve, RuleId, Who, real_places},
     },
 };
 
@@ -215,17 +214,17 @@ impl Permit<'_> {
         };
         let wanted = self.wanted.clone();
         let (server, arguments) = (self.door.shared.id.clone(), self.arguments.clone());
-        let Some(folder) = self.folder().filter(|_| met) else {
+        let Some(ground) = self.ground().filter(|_| met) else {
             return first;
         };
-        let (view, home) = (view.clone(), self.inner.world.person_home.clone());
+        let view = view.clone();
         let looking = tokio::task::spawn_blocking(move || {
             let call = Call {
                 who: who.who(),
                 server: &server,
                 subject: wanted.subject(),
                 arguments: &arguments,
-                resolve: &|text| real_place(text, &folder, &home),
+                resolve: &|text| real_places(text, &ground),
             };
             look(&call, &view)
         });
@@ -258,18 +257,14 @@ impl Permit<'_> {
         }
     }
 
-    /// Where a program on this computer runs.
-    fn folder(&self) -> Option<std::path::PathBuf> {
-        let home = &self.inner.world.person_home;
-        match &self.door.shared.entry().launch {
-            Launch::Stdio(stdio) => Some(
-                stdio
-                    .cwd
-                    .as_ref()
-                    .map_or_else(|| home.clone(), |cwd| expand_home(cwd, home).into()),
-            ),
-            Launch::Http(_) => None,
-        }
+    /// Where a program on this computer looks for paths.
+    fn ground(&self) -> Option<Ground> {
+        let (world, shared) = (&self.inner.world, &self.door.shared);
+        Ground::of(
+            &shared.entry().launch,
+            &world.home.run_folder_of(&shared.id),
+            &world.person_home,
+        )
     }
 
     fn fingerprint(&self, view: &View) -> Option<Fingerprint> {

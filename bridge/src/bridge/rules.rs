@@ -30,8 +30,9 @@ use crate::{
         expand_home,
         pins::{Stand, Standing},
         rules::{
-            self, Arguments, Bound, Candidate, Choice, Condition, Declined, Effect, FileValue, Kind, Lasts, Made,
-            Origin, Place, ProgramId, Proposal, Rule, RuleCaller, RuleDraft, RuleId, choice_rule, real_place, said_key,
+            self, Arguments, Bound, Candidate, Choice, Condition, Declined, Effect, FileValue, Ground, Kind, Lasts,
+            Made, Origin, Place, ProgramId, Proposal, Rule, RuleCaller, RuleDraft, RuleId, choice_rule, real_folder,
+            said_key,
         },
     },
 };
@@ -355,9 +356,13 @@ impl BridgeHandle {
         let draft = self.resolved(draft).await?;
         let door = published.doors.get(&draft.server);
         let door = door.ok_or_else(|| unknown_server(draft.server.as_str()))?;
-        let place = match door.shared.entry().launch {
-            Launch::Stdio(_) => Place::Here,
-            Launch::Http(_) => Place::Elsewhere,
+        let world = &self.inner.world;
+        let own_folder = world.home.run_folder_of(&draft.server);
+        let launch = &door.shared.entry().launch;
+        let place = match (launch, Ground::of(launch, &own_folder, &world.person_home)) {
+            (Launch::Http(_), _) => Place::Elsewhere,
+            (Launch::Stdio(_), Some(_)) => Place::Here,
+            (Launch::Stdio(_), None) => Place::Away,
         };
         if draft.effect == Effect::Allow {
             made.launch = Some(launch_of(&published, &draft.server)?);
@@ -388,7 +393,7 @@ impl BridgeHandle {
             };
             let home = self.inner.world.person_home.clone();
             let written = expand_home(folder, &home);
-            let looking = tokio::task::spawn_blocking(move || real_place(&written, &home, &home));
+            let looking = tokio::task::spawn_blocking(move || real_folder(&written, &home));
             let place: Option<PathBuf> = looking.await.ok().flatten();
             let place = place.as_deref().and_then(std::path::Path::to_str);
             match place {

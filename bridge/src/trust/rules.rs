@@ -8,6 +8,7 @@ mod caller;
 mod choice;
 mod condition;
 mod file;
+mod ground;
 mod id;
 mod make;
 mod place;
@@ -32,9 +33,10 @@ pub use self::{
     choice::{Choice, choice_rule, lookups},
     condition::{Condition, Fit, Resolve},
     file::{Declined, FileValue, Proposal, proposals, rules_from_file, still_declined, wished},
+    ground::Ground,
     id::{ClientId, NoId, RuleId},
     make::{Made, Place, RuleDraft, Unfit},
-    place::real_place,
+    place::{real_folder, real_places},
     row::{drop_all, put_said, read, read_declined, read_said, said_key},
 };
 

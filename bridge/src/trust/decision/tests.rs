@@ -112,7 +112,7 @@ fn view(rules: impl IntoIterator<Item = Rule>) -> View {
     View::new(parts(rules))
 }
 
-fn nowhere(_: &str) -> Option<PathBuf> {
+fn nowhere(_: &str) -> Option<Vec<PathBuf>> {
     None
 }
 
@@ -565,7 +565,7 @@ fn a_folder_counts_where_the_path_leads() {
     }]);
     let name = ToolName::new("read_file");
     let leads = |to: Option<&str>| {
-        let resolve = move |_: &str| to.map(PathBuf::from);
+        let resolve = move |_: &str| to.map(|to| vec![PathBuf::from(to)]);
         let call = Call {
             who: Who::WalkIn(None),
             server: &server(),

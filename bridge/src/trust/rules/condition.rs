@@ -55,9 +55,9 @@ pub enum Fit {
     Differs,
 }
 
-/// Where a path, as an argument gives it, leads on this computer; `None` where that cannot be told, or the connector
-/// does not run here.
-pub type Resolve<'a> = dyn Fn(&str) -> Option<PathBuf> + 'a;
+/// Every place on this computer where a path, as an argument gives it, may lead; `None` where that cannot be told, or the
+/// connector does not run here.
+pub type Resolve<'a> = dyn Fn(&str) -> Option<Vec<PathBuf>> + 'a;
 
 impl Arguments {
     /// Whether it is about arguments at all.
@@ -118,10 +118,11 @@ impl Condition {
                     })
             }
             Self::Url { origin, path } => each_text(given, |text| web::fit(text, origin, path)),
-            Self::Inside { folder } => each_text(given, |text| match resolve(text) {
-                Some(found) if place::is_inside(&found, Path::new(folder)) => Fit::Fits,
-                Some(_) => Fit::Differs,
-                None => Fit::Unsure,
+            Self::Inside { folder } => each_text(given, |text| {
+                let places = resolve(text).unwrap_or_default();
+                let places = places.iter().map(|place| place::is_inside(place, Path::new(folder)));
+                all_alike(places.map(|is_inside| if is_inside { Fit::Fits } else { Fit::Differs }))
+                    .unwrap_or(Fit::Unsure)
             }),
         }
     }
@@ -132,14 +133,16 @@ fn each_text(given: &Value, fit: impl Fn(&str) -> Fit) -> Fit {
     match given {
         Value::String(text) => fit(text),
         Value::Array(items) => {
-            let mut fits = items.iter().map(|item| item.as_str().map_or(Fit::Unsure, &fit));
-            let Some(first) = fits.next() else {
-                return Fit::Differs;
-            };
-            fits.fold(first, |all, next| if all == next { all } else { Fit::Unsure })
+            all_alike(items.iter().map(|item| item.as_str().map_or(Fit::Unsure, &fit))).unwrap_or(Fit::Differs)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Fit::Unsure,
     }
+}
+
+/// What all of them are; `None` where there is none.
+fn all_alike(mut fits: impl Iterator<Item = Fit>) -> Option<Fit> {
+    let first = fits.next()?;
+    Some(fits.fold(first, |all, next| if all == next { all } else { Fit::Unsure }))
 }
 
 fn equality(wanted: &Value, given: &Value) -> Fit {

@@ -51,6 +51,8 @@ pub struct Made {
 pub enum Place {
     /// A program on this computer.
     Here,
+    /// A program that sees other files than this computer's, as in a container.
+    Away,
     Elsewhere,
 }
 
@@ -80,6 +82,10 @@ pub enum Unfit {
     NoFolder(String),
     #[error("This connector does not run on this computer, so a folder here says nothing about it.")]
     NotHere,
+    #[error(
+        "This connector works on other files than this computer's, so nobody can say what it does in a folder here."
+    )]
+    NotOurs,
     #[error("Choose at least one value for \"{0}\".")]
     NoValue(String),
     #[error("\"{0}\" is no whole path of a program.")]
@@ -157,7 +163,7 @@ impl Rule {
                 };
                 conditions
                     .iter()
-                    .find_map(|(name, condition)| fault_of_condition(name, condition, place))
+                    .find_map(|(name, condition)| self.fault_of_condition(name, condition, place))
             })
             .or_else(|| match (self.kind, self.effect) {
                 (Kind::Resources, _) => (self.arguments != Arguments::Any).then_some(Unfit::NoArguments),
@@ -188,6 +194,27 @@ impl Rule {
         }
         let unknown = conditions.keys().find(|name| !declared.contains(name));
         unknown.map(|name| Unfit::NoArgument(name.clone()))
+    }
+
+    fn fault_of_condition(&self, name: &str, condition: &Condition, place: Place) -> Option<Unfit> {
+        match condition {
+            Condition::Any | Condition::Equals { .. } => None,
+            Condition::OneOf { values } if values.is_empty() => Some(Unfit::NoValue(name.to_owned())),
+            Condition::OneOf { values } => (values.len() > MOST_PARTS).then_some(Unfit::TooLong),
+            Condition::Url { origin, path } => {
+                if web::read_origin(origin).is_none() {
+                    return Some(Unfit::NoOrigin(origin.clone()));
+                }
+                let odd = path.iter().find(|segment| !web::is_certain(segment));
+                odd.map(|segment| Unfit::NoSegment(segment.clone()))
+            }
+            Condition::Inside { folder } => match place {
+                Place::Elsewhere => Some(Unfit::NotHere),
+                // It is taken to hold for whatever is not certain.
+                Place::Away if self.effect == Effect::Allow => Some(Unfit::NotOurs),
+                Place::Here | Place::Away => (!is_resolved(folder)).then(|| Unfit::NoFolder(folder.clone())),
+            },
+        }
     }
 
     /// Whether it was made for this tool as it is.
@@ -258,25 +285,6 @@ fn fault_of_caller(caller: &RuleCaller) -> Option<Unfit> {
             .flatten()
             .find(|path| !is_resolved(path))
             .map(|path| Unfit::NoProgram(path.clone())),
-    }
-}
-
-fn fault_of_condition(name: &str, condition: &Condition, place: Place) -> Option<Unfit> {
-    match condition {
-        Condition::Any | Condition::Equals { .. } => None,
-        Condition::OneOf { values } if values.is_empty() => Some(Unfit::NoValue(name.to_owned())),
-        Condition::OneOf { values } => (values.len() > MOST_PARTS).then_some(Unfit::TooLong),
-        Condition::Url { origin, path } => {
-            if web::read_origin(origin).is_none() {
-                return Some(Unfit::NoOrigin(origin.clone()));
-            }
-            let odd = path.iter().find(|segment| !web::is_certain(segment));
-            odd.map(|segment| Unfit::NoSegment(segment.clone()))
-        }
-        Condition::Inside { folder } => match place {
-            Place::Elsewhere => Some(Unfit::NotHere),
-            Place::Here => (!is_resolved(folder)).then(|| Unfit::NoFolder(folder.clone())),
-        },
     }
 }
 

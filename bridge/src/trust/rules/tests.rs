@@ -286,8 +286,17 @@ fn a_rule_that_says_too_little_or_nothing_is_not_made() {
     assert!(make(folder.clone()).is_ok());
     let tools = [known("read", 1)];
     assert_eq!(
-        folder.make(made(), Place::Elsewhere, &candidates(&tools)),
+        folder.clone().make(made(), Place::Elsewhere, &candidates(&tools)),
         Err(Unfit::NotHere)
+    );
+    let no = RuleDraft {
+        effect: Effect::Deny,
+        ..folder.clone()
+    };
+    assert!(no.make(made(), Place::Away, &candidates(&tools)).is_ok());
+    assert_eq!(
+        folder.make(made(), Place::Away, &candidates(&tools)),
+        Err(Unfit::NotOurs)
     );
     assert!(make(url("https://example.com:8443", &["v1", "a b"])).is_ok());
 }

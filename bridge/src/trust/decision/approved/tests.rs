@@ -193,7 +193,7 @@ proptest! {
                             server: &connector.id,
                             subject: Subject::Tool(name),
                             arguments,
-                            resolve: &|_| None::<PathBuf>,
+                            resolve: &|_| None::<Vec<PathBuf>>,
                         };
                         decision(&call, &asking, NOW)
                     }).collect();

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn nowhere(_: &str) -> Option<PathBuf> {
+fn nowhere(_: &str) -> Option<Vec<PathBuf>> {
     None
 }
 
@@ -119,7 +119,7 @@ fn of_a_list_every_part_has_to_fit() {
     let condition = Condition::Inside {
         folder: "/notes".into(),
     };
-    let resolve = |text: &str| Some(PathBuf::from(text));
+    let resolve = |text: &str| Some(vec![PathBuf::from(text)]);
     for (given, expected) in [
         (r#"["/notes/a","/notes/b"]"#, Fit::Fits),
         (r#"["/notes/a","/secret"]"#, Fit::Unsure),

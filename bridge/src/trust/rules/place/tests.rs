@@ -21,8 +21,19 @@ impl Home {
         Self { _kept: kept, home }
     }
 
+    /// Where the built-in files server looks: all is certain.
+    fn ground(&self) -> Ground {
+        Ground {
+            folder: Some(self.home.join("work")),
+            named: Vec::new(),
+            tilde: Tilde::Home(self.home.clone()),
+        }
+    }
+
     fn place(&self, text: &str) -> Option<PathBuf> {
-        real_place(text, &self.home.join("work"), &self.home)
+        let places = real_places(text, &self.ground())?;
+        assert_eq!(places.len(), 1, "{text}");
+        places.into_iter().next()
     }
 
     fn is_in_notes(&self, text: &str) -> bool {
@@ -117,5 +128,120 @@ fn only_whole_parts_of_a_path_count_and_only_absolute_ones() {
             expected,
             "{place} in {folder}"
         );
+    }
+}
+
+#[test]
+fn what_every_process_finds_something_else_at_leads_nowhere() {
+    let home = Home::new();
+    symlink("/proc/self/cwd", home.home.join("notes/here")).unwrap();
+    symlink("/dev/fd/0", home.home.join("notes/told")).unwrap();
+    for text in [
+        "/proc/self/cwd/secret/key",
+        "/proc/thread-self/cwd/secret/key",
+        "/proc/1/root/etc/passwd",
+        "/proc/self/fd/0",
+        "/proc/../etc/passwd",
+        "/dev/fd/../cwd/secret/key",
+        "/dev/fd/0",
+        "/dev/stdin",
+        "/dev/../proc/self/environ",
+        "/./proc/self/environ",
+        "//proc/self/environ",
+        "~/notes/here/a.md",
+        "~/notes/here",
+        "~/notes/told",
+    ] {
+        assert_eq!(home.place(text), None, "{text:?}");
+    }
+}
+
+#[test]
+fn what_programs_take_for_something_else_than_a_path_leads_nowhere() {
+    let home = Home::new();
+    let notes = home.home.join("notes");
+    let notes = notes.to_str().unwrap();
+    for text in [
+        // Addresses, whatever their letters.
+        "FILE:/etc/passwd".to_owned(),
+        "File:a.md".to_owned(),
+        "git+ssh:a.md".to_owned(),
+        format!("file:{notes}/a.md"),
+        // Quotes and blanks around it are taken off by some.
+        format!("\"{notes}/a.md\""),
+        format!("'{notes}/a.md'"),
+        format!("{notes}/a.md "),
+        format!(" {notes}/a.md"),
+        format!("{notes}/a.md\t"),
+        format!("{notes}/a.md\n/etc/passwd"),
+        // What a shell, or a program of its kind, puts something else in place of.
+        "$HOME/a.md".to_owned(),
+        "${HOME}/a.md".to_owned(),
+        "a$(id)".to_owned(),
+        "%USERPROFILE%/a.md".to_owned(),
+        "`id`".to_owned(),
+        format!("{notes}/*/key"),
+        format!("{notes}/[a]/key"),
+        format!("{notes}/{{a,b}}"),
+        // More than one.
+        format!("{notes}/a.md,/etc/passwd"),
+        format!("{notes}/a.md /etc/passwd"),
+        format!("{notes}/a.md:/etc/passwd"),
+        format!("{notes}/a.md,../secret/key"),
+        format!("{notes}/a.md;~/secret/key"),
+        // An option, and a file that is read for its words.
+        "-r".to_owned(),
+        "@a.md".to_owned(),
+        format!("{notes}\\a.md"),
+    ] {
+        assert_eq!(home.place(&text), None, "{text:?}");
+    }
+    fs::create_dir_all(home.home.join("notes/[slug]")).unwrap();
+    for text in [
+        "~/notes/[slug]",
+        "~/notes/a, b.md",
+        "~/notes/100%.md",
+        "~/notes/5$",
+        "~/notes/a:b",
+    ] {
+        assert!(home.is_in_notes(text), "{text}");
+    }
+}
+
+#[test]
+fn a_path_is_looked_for_wherever_the_program_may_look_for_it() {
+    let home = Home::new();
+    fs::create_dir_all(home.home.join("else")).unwrap();
+    let at = |part: &str| home.home.join(part);
+    let ground = |folder: Option<&str>, tilde: Tilde| Ground {
+        folder: folder.map(at),
+        named: vec![at("else"), at("notes/a.md"), at("not-there")],
+        tilde,
+    };
+    let places = |text: &str, ground: &Ground| real_places(text, ground);
+    let known = ground(Some("work"), Tilde::Perhaps(home.home.clone()));
+    assert_eq!(places("a", &known), Some(vec![at("work/a"), at("else/a")]));
+    assert_eq!(places("/etc/hosts/..", &known), None);
+    assert_eq!(places(at("secret").to_str().unwrap(), &known), Some(vec![at("secret")]));
+    let names = [at("notes"), at("work/~/notes"), at("else/~/notes")];
+    assert_eq!(places("~/notes", &known), Some(names.to_vec()));
+    for unknown in [
+        ground(None, Tilde::Unknown),
+        ground(None, Tilde::Perhaps(home.home.clone())),
+    ] {
+        assert_eq!(places("a", &unknown), None);
+        assert_eq!(places("~/notes", &unknown), None);
+    }
+}
+
+#[test]
+fn a_folder_that_a_person_names_may_be_written_in_any_letters() {
+    let home = Home::new();
+    fs::create_dir_all(home.home.join("notes/a, 'b' $c [d]")).unwrap();
+    symlink("/proc/self/cwd", home.home.join("here")).unwrap();
+    let found = real_folder("notes/a, 'b' $c [d]", &home.home);
+    assert_eq!(found, Some(home.home.join("notes/a, 'b' $c [d]")));
+    for text in ["/proc/self/cwd", "here", "", "a\0b"] {
+        assert_eq!(real_folder(text, &home.home), None, "{text:?}");
     }
 }
