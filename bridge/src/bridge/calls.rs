@@ -19,11 +19,13 @@ use crate::{
     event::Event,
     ids::{ConnectorId, ExposedName, ToolName},
     snapshot::{ActivityWhat, CallAnswer},
-    tools::{Found, Shaped, Undecodable, Unlisted, shape},
+    tools::{Found, Route, Shaped, Undecodable, Unlisted, shape},
 };
 
 /// The code of a call whose tool says that it failed.
 const TOOL_ERROR: &str = "tool_error";
+/// How many tools are named at most that a name could have meant.
+const MOST_MEANT: usize = 8;
 
 struct Target {
     door: Door,
@@ -160,7 +162,13 @@ fn find(inner: &Inner, caller: &Caller, name: &str) -> Result<Target, Unfound> {
     let published = inner.published.load();
     let (server, tool, exposed, hidden) = match published.tools.find(name) {
         Some(Found::Listed(tool)) => (&tool.server, &tool.tool.name, &tool.exposed, None),
-        Some(Found::Hidden(route, why)) => (&route.server, &route.tool, &route.exposed, Some(why)),
+        Some(Found::Hidden(route, why)) => (route.server(), route.tool(), &route.exposed, Some(why)),
+        Some(Found::Several(routes)) => {
+            return Err(Unfound {
+                error: ambiguous(caller, name, &routes),
+                named: None,
+            });
+        }
         None => {
             return Err(Unfound {
                 error: withheld(&published, caller, name).unwrap_or_else(|| unknown_tool_of(inner, caller, name)),
@@ -197,6 +205,23 @@ fn find(inner: &Inner, caller: &Caller, name: &str) -> Result<Target, Unfound> {
         tool: tool.clone(),
         hidden,
     })
+}
+
+/// A name that several tools could have meant, with those that the caller may know of.
+fn ambiguous(caller: &Caller, name: &str, routes: &[&Route]) -> ApiError {
+    let shown = super::shown(name);
+    let names: Vec<&str> = routes
+        .iter()
+        .filter(|route| caller.sees(route.server().as_str()))
+        .map(|route| route.exposed.as_str())
+        .take(MOST_MEANT)
+        .collect();
+    let hint = match names.as_slice() {
+        [] => "GET /mcp/tools lists them.".to_owned(),
+        [only] => format!("Did you mean {only}?"),
+        [first @ .., last] => format!("It could be {} or {last}: call one of these.", first.join(", ")),
+    };
+    ApiError::new(Code::UnknownTool, format!("There is no tool \"{shown}\". {hint}"))
 }
 
 /// One that sees some connectors is told nothing of the others' tools.

@@ -19,7 +19,7 @@ use crate::{
     ids::{ConnectorId, ToolName},
     secrets::TRY_AGAIN,
     snapshot::{ActivityReview, ActivityWhat, PromptReview, TextReview, ToolReview, ToolsReview},
-    tools::{Tool, Unlisted},
+    tools::{Claim, Tool, Unlisted},
     trust::{
         Fingerprint,
         pins::{FlaggedPrompt, PromptStanding, Stand, Standing, Standings, Text},
@@ -171,6 +171,21 @@ fn served(tool: &Standing) -> Result<(Fingerprint, &Arc<Tool>), Unlisted> {
         Stand::Pending(_) => Err(Unlisted::Pending),
         Stand::Held(_) => Err(Unlisted::Held),
         Stand::Changed(_) => Err(Unlisted::Changed),
+    }
+}
+
+/// What a tool may ask of the names of others, whether or not it is shown at present.
+pub(super) fn claim(served: Result<&Arc<Tool>, Unlisted>) -> Claim {
+    match served {
+        Ok(_) | Err(Unlisted::Changed) => Claim::Approved,
+        Err(
+            Unlisted::Pending
+            | Unlisted::Held
+            | Unlisted::TrustUnknown
+            | Unlisted::ConnectorOff
+            | Unlisted::ConnectorWaits
+            | Unlisted::Disabled,
+        ) => Claim::Waiting,
     }
 }
 

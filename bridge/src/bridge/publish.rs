@@ -106,9 +106,11 @@ pub(crate) fn tool_list(rows: &[Row]) -> ToolList {
                 (Some(why), _) | (None, Err(why)) => (tool, Listing::Hidden(why)),
                 (None, Ok(served)) => (served, Listing::Listed),
             };
+            let claim = pins::claim(served);
             offers.push(Offer {
                 server: live.entry.id.clone(),
                 tool: tool.clone(),
+                claim,
                 listing,
             });
         }
@@ -237,7 +239,7 @@ pub(crate) fn detail(
             let reason = list
                 .unnamed()
                 .iter()
-                .find(|u| u.server == live.entry.id && u.tool == tool.name);
+                .find(|unnamed| unnamed.is(&live.entry.id, &tool.name));
             rejected.push(RejectedTool {
                 name: tool.name.to_string(),
                 reason: reason.map_or_else(

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     ListedTool, Tool, ToolList,
-    name::{Route, Unnamed, did_you_mean, expose},
+    name::{Claim, Claimant, Resolved, Route, Unnamed, did_you_mean, expose},
     schema,
 };
 use crate::ids::{ConnectorId, ExposedName, ToolName};
@@ -23,6 +23,7 @@ use crate::ids::{ConnectorId, ExposedName, ToolName};
 pub struct Offer {
     pub server: ConnectorId,
     pub tool: Arc<Tool>,
+    pub claim: Claim,
     pub listing: Listing,
 }
 
@@ -54,10 +55,12 @@ pub enum Unlisted {
 }
 
 /// What a name that a caller gave stands for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Found<'a> {
     Listed(&'a ListedTool),
     Hidden(&'a Route, Unlisted),
+    /// It could be each of these and is none.
+    Several(Vec<&'a Route>),
 }
 
 /// The form of the listed tools; its name in a query is its own in lower case.
@@ -102,7 +105,11 @@ pub(super) struct Page {
 impl ToolList {
     /// Names and renders everything. Takes the hidden tools too, whose names count when names collide.
     pub fn build(offers: Vec<Offer>) -> Self {
-        let routes = expose(offers.iter().map(|o| (o.server.clone(), o.tool.name.clone())));
+        let routes = expose(offers.iter().map(|offer| Claimant {
+            server: offer.server.clone(),
+            tool: offer.tool.name.clone(),
+            claim: offer.claim,
+        }));
         let mut tools = Vec::new();
         let mut hidden = HashMap::new();
         for offer in offers {
@@ -134,7 +141,11 @@ impl ToolList {
 
     /// The tool behind an exposed name, or behind an unambiguous raw `mcp__<id>__<tool>`.
     pub fn find(&self, name: &str) -> Option<Found<'_>> {
-        let route = self.routes.resolve(name)?;
+        let route = match self.routes.resolve(name) {
+            Resolved::One(route) => route,
+            Resolved::Several(routes) => return Some(Found::Several(routes)),
+            Resolved::Nothing => return None,
+        };
         match self.listed.get(&route.exposed).and_then(|index| self.tools.get(*index)) {
             Some(tool) => Some(Found::Listed(tool)),
             None => Some(Found::Hidden(route, *self.hidden.get(&route.exposed)?)),
@@ -328,6 +339,7 @@ mod tests {
             .map(|tool| Offer {
                 server: server.clone(),
                 tool: Arc::new(tool),
+                claim: Claim::Approved,
                 listing: Listing::Listed,
             })
             .collect()
@@ -401,7 +413,7 @@ mod tests {
         let list = ToolList::build(all.clone());
         let hidden = before.exposed(&all[0].server, &all[0].tool.name).unwrap();
         assert!(
-            matches!(list.find(hidden.as_str()), Some(Found::Hidden(route, Unlisted::Held)) if route.tool.as_str() == "a-b")
+            matches!(list.find(hidden.as_str()), Some(Found::Hidden(route, Unlisted::Held)) if route.tool().as_str() == "a-b")
         );
         assert!(matches!(list.find("mcp__s__c"), Some(Found::Listed(tool)) if tool.tool.name.as_str() == "c"));
         assert!(list.find("mcp__s__d").is_none());

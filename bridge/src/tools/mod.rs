@@ -28,7 +28,7 @@ use crate::{
 pub use item::{Names, RawItem};
 pub use list::{Format, Found, ListQuery, Listing, McpTool, Offer, Rendered, Unlisted};
 pub use mirror::Arguments;
-pub use name::{MAX_NAME_LENGTH, Route, Routes, Unnamed, did_you_mean, expose};
+pub use name::{Claim, Claimant, MAX_NAME_LENGTH, Resolved, Route, Routes, Unnamed, did_you_mean, expose};
 pub use parse::parse_tools;
 pub use result::{
     Limits, Message, One, OneContent, Shaped, ShapedContents, ShapedPrompt, Undecodable, one_content, shape,

@@ -1,7 +1,10 @@
 //! Exposed names: what callers call a tool, and the way back to its connector (DESIGN §6.2).
 //!
-//! A name depends on nothing but the connector's id, the tool's own name and who collides with it; never on order.
-//! The way back is always this table, never a look into the name.
+//! A name depends on nothing but the connector's id, the tool's own name and who collides with it; never on order. What
+//! was not approved takes no name from what was. The way back is always this table, never a look into the name.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 
@@ -16,19 +19,43 @@ const SUFFIX_LENGTH: usize = 9;
 /// Longer names than this are not worth a suggestion.
 const MAX_SUGGESTED_FOR: usize = 256;
 
+/// What a tool may ask of the names of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Claim {
+    /// It was approved once, whatever it is now: others that collide with it make way as it does.
+    Approved,
+    /// It never was: it makes way, and nobody makes way for it.
+    Waiting,
+}
+
+/// One tool that wants a name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Claimant {
+    pub server: ConnectorId,
+    pub tool: ToolName,
+    pub claim: Claim,
+}
+
 /// One tool and its exposed name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     pub exposed: ExposedName,
-    pub server: ConnectorId,
-    pub tool: ToolName,
+    claimant: Claimant,
+}
+
+/// What a name that somebody gave stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolved<'a> {
+    One(&'a Route),
+    /// Each of them could be meant, so that none is.
+    Several(Vec<&'a Route>),
+    Nothing,
 }
 
 /// A tool that cannot be given a name of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unnamed {
-    pub server: ConnectorId,
-    pub tool: ToolName,
+    claimant: Claimant,
     /// One sentence for a person.
     pub reason: String,
 }
@@ -45,28 +72,26 @@ pub struct Routes {
 /// Names all tools of all connectors together, in the order given.
 ///
 /// Give it hidden tools too: a name must not change because another tool is hidden or shown.
-pub fn expose(tools: impl IntoIterator<Item = (ConnectorId, ToolName)>) -> Routes {
-    let tools: Vec<(ConnectorId, ToolName)> = tools.into_iter().collect();
+pub fn expose(tools: impl IntoIterator<Item = Claimant>) -> Routes {
+    let tools: Vec<Claimant> = tools.into_iter().collect();
     let names = name_all(&tools);
-    let mut holders: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, name) in names.iter().enumerate() {
-        holders.entry(name).or_default().push(index);
-    }
+    let holders = places(&names);
 
     let mut out = Routes::default();
-    for (index, (server, tool)) in tools.iter().enumerate() {
+    for (index, tool) in tools.iter().enumerate() {
         let others = holders.get(names[index].as_str()).map_or(&[][..], Vec::as_slice);
-        if let Some(other) = others.iter().find(|other| **other != index) {
-            out.unnamed.push(unnamed(server, tool, &tools[*other]));
+        let mut others = others.iter().map(|other| &tools[*other]);
+        if let Some(other) = others.find(|other| !std::ptr::eq(*other, tool) && tool.makes_way_for(other)) {
+            out.unnamed.push(unnamed(tool, other));
             continue;
         }
         let exposed = ExposedName::new(names[index].as_str());
         out.by_exposed.insert(exposed.clone(), out.routes.len());
-        out.by_tool.insert((server.clone(), tool.clone()), out.routes.len());
+        let key = (tool.server.clone(), tool.tool.clone());
+        out.by_tool.insert(key, out.routes.len());
         out.routes.push(Route {
             exposed,
-            server: server.clone(),
-            tool: tool.clone(),
+            claimant: tool.clone(),
         });
     }
     out
@@ -83,15 +108,31 @@ impl Routes {
         &self.unnamed
     }
 
-    /// The tool behind an exposed name, or behind the raw `mcp__<id>__<tool>` when exactly one tool spells it.
-    pub fn resolve(&self, name: &str) -> Option<&Route> {
-        if let Some(index) = self.by_exposed.get(name) {
-            return self.routes.get(*index);
+    /// The tool behind an exposed name; else behind the raw `mcp__<id>__<tool>`, where no other tool is spelled so or
+    /// would be exposed as that without its suffix.
+    pub fn resolve(&self, name: &str) -> Resolved<'_> {
+        if let Some(route) = self.by_exposed.get(name).and_then(|index| self.routes.get(*index)) {
+            return Resolved::One(route);
         }
-        let mut spelled = self.routes.iter().filter(|route| route.is_spelled(name));
-        match (spelled.next(), spelled.next()) {
-            (Some(only), None) => Some(only),
-            (Some(_), Some(_)) | (None, _) => None,
+        let mut meant: Vec<&Route> = self
+            .routes
+            .iter()
+            .filter(|route| route.claimant.could_be(name))
+            .collect();
+        let nameless = |claim| {
+            let mut nameless = self.unnamed.iter().map(|unnamed| &unnamed.claimant);
+            nameless.any(|tool| tool.claim == claim && tool.could_be(name))
+        };
+        let mut contested = nameless(Claim::Approved);
+        if contested || meant.iter().any(|route| route.claimant.claim == Claim::Approved) {
+            meant.retain(|route| route.claimant.claim == Claim::Approved);
+        } else {
+            contested = nameless(Claim::Waiting);
+        }
+        match meant.as_slice() {
+            [only] if !contested && only.claimant.is_spelled(name) => Resolved::One(only),
+            [] | [_] => Resolved::Nothing,
+            [_, _, ..] => Resolved::Several(meant),
         }
     }
 
@@ -103,11 +144,51 @@ impl Routes {
 }
 
 impl Route {
+    pub fn server(&self) -> &ConnectorId {
+        &self.claimant.server
+    }
+
+    pub fn tool(&self) -> &ToolName {
+        &self.claimant.tool
+    }
+}
+
+impl Unnamed {
+    pub fn is(&self, server: &ConnectorId, tool: &ToolName) -> bool {
+        self.claimant.server == *server && self.claimant.tool == *tool
+    }
+}
+
+impl Claimant {
+    /// Whether it goes without a name, or with a longer one, where this one would have the same.
+    fn makes_way_for(&self, other: &Self) -> bool {
+        self.claim == Claim::Waiting || other.claim == Claim::Approved
+    }
+
+    fn could_be(&self, name: &str) -> bool {
+        self.is_spelled(name) || self.plain() == name
+    }
+
     fn is_spelled(&self, name: &str) -> bool {
         name.strip_prefix("mcp__")
             .and_then(|rest| rest.strip_prefix(self.server.as_str()))
             .and_then(|rest| rest.strip_prefix("__"))
             .is_some_and(|tool| tool == self.tool.as_str())
+    }
+
+    fn plain(&self) -> String {
+        sanitize(&format!("mcp__{}__{}", self.server, self.tool))
+    }
+
+    fn with_suffix(&self, plain: &str) -> String {
+        let hash = Sha256::new()
+            .chain_update(self.server.as_str())
+            .chain_update([0])
+            .chain_update(self.tool.as_str())
+            .finalize();
+        let kept = plain.len().min(MAX_NAME_LENGTH - SUFFIX_LENGTH);
+        let suffix = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
+        format!("{}_{suffix:08x}", &plain[..kept])
     }
 }
 
@@ -144,37 +225,38 @@ pub fn did_you_mean<'a>(wanted: &str, names: impl Iterator<Item = &'a ExposedNam
     }
 }
 
-fn name_all(tools: &[(ConnectorId, ToolName)]) -> Vec<String> {
-    let plain: Vec<String> = tools.iter().map(|(server, tool)| plain(server, tool)).collect();
-    let mut sharers: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, name) in plain.iter().enumerate() {
-        sharers.entry(name).or_default().push(index);
-    }
-    let mut waiting: Vec<usize> = (0..tools.len())
-        .filter(|index| {
-            let name = plain[*index].as_str();
-            name.len() > MAX_NAME_LENGTH || sharers.get(name).is_some_and(|all| all.len() > 1)
-        })
+fn name_all(tools: &[Claimant]) -> Vec<String> {
+    let plain: Vec<String> = tools.iter().map(Claimant::plain).collect();
+    let suffixed: Vec<String> = tools
+        .iter()
+        .zip(&plain)
+        .map(|(tool, plain)| tool.with_suffix(plain))
         .collect();
-    // A suffixed name may be another tool's plain one, which then takes its suffix too, and so on.
-    let mut suffixed: Vec<Option<String>> = vec![None; tools.len()];
-    while let Some(index) = waiting.pop() {
-        if suffixed[index].is_some() {
-            continue;
-        }
-        let name = with_suffix(&plain[index], &tools[index]);
-        waiting.extend(sharers.get(name.as_str()).into_iter().flatten());
-        suffixed[index] = Some(name);
-    }
-    suffixed
-        .into_iter()
-        .zip(plain)
-        .map(|(suffixed, plain)| suffixed.unwrap_or(plain))
+    let (sharers, twins) = (places(&plain), places(&suffixed));
+    let needs_suffix = |index: usize| {
+        let name = plain[index].as_str();
+        // What another one is called, or would be if it collided too, is its alone.
+        let alike = [&sharers, &twins]
+            .into_iter()
+            .filter_map(|same| same.get(name))
+            .flatten();
+        let mut others = alike.filter(|other| **other != index).map(|other| &tools[*other]);
+        name.len() > MAX_NAME_LENGTH || others.any(|other| tools[index].makes_way_for(other))
+    };
+    let needs: Vec<bool> = (0..tools.len()).map(needs_suffix).collect();
+    let names = needs.into_iter().zip(plain.iter().zip(&suffixed));
+    names
+        .map(|(needs, (plain, suffixed))| if needs { suffixed } else { plain }.clone())
         .collect()
 }
 
-fn plain(server: &ConnectorId, tool: &ToolName) -> String {
-    sanitize(&format!("mcp__{server}__{tool}"))
+/// Where each name stands.
+fn places(names: &[String]) -> HashMap<&str, Vec<usize>> {
+    let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, name) in names.iter().enumerate() {
+        places.entry(name).or_default().push(index);
+    }
+    places
 }
 
 /// One `_` for every UTF-16 code unit that is not allowed, as JavaScript clients count them.
@@ -190,26 +272,14 @@ fn sanitize(name: &str) -> String {
     out
 }
 
-fn with_suffix(plain: &str, (server, tool): &(ConnectorId, ToolName)) -> String {
-    let hash = Sha256::new()
-        .chain_update(server.as_str())
-        .chain_update([0])
-        .chain_update(tool.as_str())
-        .finalize();
-    let kept = plain.len().min(MAX_NAME_LENGTH - SUFFIX_LENGTH);
-    let suffix = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
-    format!("{}_{suffix:08x}", &plain[..kept])
-}
-
-fn unnamed(server: &ConnectorId, tool: &ToolName, other: &(ConnectorId, ToolName)) -> Unnamed {
-    let shown: String = other.1.as_str().chars().take(80).collect();
+fn unnamed(tool: &Claimant, other: &Claimant) -> Unnamed {
+    let shown: String = other.tool.as_str().chars().take(80).collect();
     Unnamed {
-        server: server.clone(),
-        tool: tool.clone(),
         reason: format!(
             "It would get the same name as \"{shown}\" of connector \"{}\". Give one of the connectors another id.",
-            other.0
+            other.server
         ),
+        claimant: tool.clone(),
     }
 }
 
@@ -234,161 +304,4 @@ fn keystrokes(a: &str, b: &str, limit: usize) -> Option<usize> {
         above = current;
     }
     above.last().copied().filter(|distance| *distance <= limit)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn tool(server: &str, tool: &str) -> (ConnectorId, ToolName) {
-        (ConnectorId::parse(server).unwrap(), ToolName::new(tool))
-    }
-
-    fn exposed(routes: &Routes, server: &str, name: &str) -> String {
-        let (server, name) = tool(server, name);
-        routes.exposed(&server, &name).unwrap().to_string()
-    }
-
-    /// The right-hand sides are what `createMcpToolName` of npm's `@earendil-works/pi-mcp` 1.6.0 returns.
-    #[test]
-    fn names_without_a_collision_are_those_of_pi_mcp() {
-        let long = "y".repeat(200);
-        for (server, name, expected) in [
-            ("files", "read_file", "mcp__files__read_file"),
-            ("my.server", "x", "mcp__my_server__x"),
-            ("a-b", "c/d.e", "mcp__a_b__c_d_e"),
-            ("a", "_x", "mcp__a___x"),
-            ("a", "größe", "mcp__a__gr__e"),
-            ("a", "日本", "mcp__a____"),
-            ("a", "🦀", "mcp__a____"),
-            ("a", "x\u{200f}y", "mcp__a__x_y"),
-            ("a", "", "mcp__a__"),
-            ("srv", &"x".repeat(54), &format!("mcp__srv__{}", "x".repeat(54))),
-            ("srv", &"x".repeat(55), SRV_X55),
-            ("srv", &long, SRV_Y200),
-            ("srv", &"🦀".repeat(40), SRV_CRAB40),
-        ] {
-            assert_eq!(
-                exposed(&expose([tool(server, name)]), server, name),
-                expected,
-                "{server} {name}"
-            );
-        }
-    }
-
-    const SRV_X55: &str = "mcp__srv__xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_89af8a8d";
-    const SRV_Y200: &str = "mcp__srv__yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy_63778a22";
-    const SRV_CRAB40: &str = "mcp__srv________________________________________________3037273f";
-
-    #[test]
-    fn every_party_of_a_collision_gets_its_suffix_and_keeps_its_way_back() {
-        let routes = expose([tool("s", "a-b"), tool("s", "a_b"), tool("s", "other")]);
-        let (dash, line) = (exposed(&routes, "s", "a-b"), exposed(&routes, "s", "a_b"));
-        assert_eq!(dash, "mcp__s__a_b_ed3867d6");
-        assert_eq!(line, "mcp__s__a_b_8d47d403");
-        assert_eq!(exposed(&routes, "s", "other"), "mcp__s__other");
-        assert_eq!(routes.resolve(&dash).unwrap().tool.as_str(), "a-b");
-        assert_eq!(routes.resolve(&line).unwrap().tool.as_str(), "a_b");
-        assert!(routes.unnamed().is_empty());
-    }
-
-    #[test]
-    fn ids_that_differ_only_in_punctuation_collide_too() {
-        let routes = expose([tool("a-b", "x"), tool("a.b", "x"), tool("a__b", "c"), tool("a", "b__c")]);
-        let names: BTreeSet<_> = routes.iter().map(|route| route.exposed.as_str()).collect();
-        assert_eq!(names.len(), 4);
-        assert!(
-            names.iter().all(|name| name.len() > "mcp__a_b__x".len() + 8),
-            "{names:?}"
-        );
-    }
-
-    #[test]
-    fn a_tool_named_like_anothers_suffixed_name_takes_a_suffix_itself() {
-        let long = "x".repeat(90);
-        let suffixed = exposed(&expose([tool("s", &long)]), "s", &long);
-        let twin = suffixed.strip_prefix("mcp__s__").unwrap();
-        let routes = expose([tool("s", twin), tool("s", &long)]);
-        assert_eq!(exposed(&routes, "s", &long), suffixed);
-        assert_ne!(exposed(&routes, "s", twin), suffixed);
-        assert_eq!(routes.resolve(&suffixed).unwrap().tool.as_str(), long);
-    }
-
-    #[test]
-    fn tools_that_collide_even_with_a_suffix_are_rejected_together_with_a_reason() {
-        let routes = expose([tool("s", "a"), tool("s", "a"), tool("s", "b")]);
-        assert_eq!(routes.iter().count(), 1);
-        assert_eq!(routes.unnamed().len(), 2);
-        assert!(routes.unnamed()[0].reason.contains("same name"));
-        assert!(routes.resolve("mcp__s__a").is_none());
-    }
-
-    #[test]
-    fn the_raw_name_is_understood_when_exactly_one_tool_spells_it() {
-        let routes = expose([tool("my.server", "read file"), tool("a__b", "c"), tool("a", "b__c")]);
-        assert_eq!(
-            routes.resolve("mcp__my.server__read file").unwrap().tool.as_str(),
-            "read file"
-        );
-        assert!(routes.resolve("mcp__a__b__c").is_none());
-        assert!(routes.resolve("mcp__nobody__c").is_none());
-        assert!(routes.resolve("").is_none());
-    }
-
-    #[test]
-    fn a_wrong_name_is_answered_with_the_likely_one() {
-        let routes = expose([
-            tool("files", "read_file"),
-            tool("files", "write_file"),
-            tool("m", "add"),
-            tool("m", "sub"),
-        ]);
-        let suggest = |wanted: &str| did_you_mean(wanted, routes.iter().map(|r| &r.exposed)).map(ExposedName::as_str);
-        assert_eq!(suggest("mcp__files__raed_file"), Some("mcp__files__read_file"));
-        assert_eq!(suggest("mcp__files__read-file"), Some("mcp__files__read_file"));
-        assert_eq!(suggest("write_file"), Some("mcp__files__write_file"));
-        assert_eq!(suggest("mcp__files__reed_file"), Some("mcp__files__read_file"));
-        assert_eq!(suggest("mcp__m__mul"), None);
-        assert_eq!(suggest("mcp__other__thing"), None);
-        assert_eq!(suggest(""), None);
-        assert_eq!(suggest(&"x".repeat(100_000)), None);
-    }
-
-    fn any_tool() -> impl Strategy<Value = (ConnectorId, ToolName)> {
-        let id = prop_oneof!["[ab][._-]{1,2}[ab]", "[a-z]{1,5}", "[a-z]{60,64}"];
-        let name = prop_oneof!["[ab][-_./ ][ab]", "\\PC{0,8}", "[a-z]{40,80}"];
-        (id, name).prop_map(|(id, name)| tool(&id, &name))
-    }
-
-    proptest! {
-        #[test]
-        fn names_are_legal_distinct_and_free_of_order(
-            tools in proptest::collection::btree_set(any_tool(), 0..25),
-            seed in any::<u64>(),
-        ) {
-            let tools: Vec<_> = tools.into_iter().collect();
-            let mut shuffled = tools.clone();
-            shuffled.sort_by_key(|(id, name)| {
-                Sha256::new().chain_update(seed.to_le_bytes()).chain_update(id.as_str()).chain_update(name.as_str()).finalize()
-            });
-            let table = |routes: &Routes| -> BTreeMap<_, _> {
-                routes.iter().map(|r| ((r.server.clone(), r.tool.clone()), r.exposed.clone())).collect()
-            };
-            let routes = expose(tools.clone());
-            prop_assert_eq!(table(&routes), table(&expose(shuffled)));
-            prop_assert_eq!(routes.iter().count() + routes.unnamed().len(), tools.len());
-            let mut seen = BTreeSet::new();
-            for route in routes.iter() {
-                let name = route.exposed.as_str();
-                prop_assert!(name.len() <= MAX_NAME_LENGTH);
-                prop_assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
-                prop_assert!(seen.insert(name.to_owned()));
-                prop_assert_eq!(routes.resolve(name), Some(route));
-            }
-        }
-    }
 }

@@ -13,7 +13,7 @@ use crate::{
         EntryOrigin, FindingView, LaunchReview, LaunchShown, LaunchWhy, PromptReview, PromptText, Question, Readiness,
         Status, TextReview, ToolHints, ToolReview, ToolState, ToolText, ToolView, ToolsReview, TransportKind,
     },
-    tools::{Listing, Offer, Tool},
+    tools::{Claim, Listing, Offer, Tool},
     trust::Fingerprint,
 };
 
@@ -92,6 +92,7 @@ pub(super) fn offer(connector: &str, tool: &str) -> Offer {
             findings: Vec::new(),
             raw,
         }),
+        claim: Claim::Approved,
         listing: Listing::Listed,
     }
 }
