@@ -112,9 +112,13 @@ impl Rejected {
     /// Why callers do not see a prompt: what it says goes to a model as it is.
     pub fn held(flagged: &FlaggedPrompt) -> Self {
         let first = flagged.findings.first();
+        let is_named_so = flagged.findings.iter().any(|finding| finding.place == "name");
         let finding = first.map_or_else(String::new, |finding| format!(" {}", finding.sentence));
         Self {
-            name: shown(&flagged.name),
+            name: match is_named_so {
+                true => "(a name that stands out)".to_owned(),
+                false => shown(&flagged.name),
+            },
             reason: format!(
                 "Something about it stands out, so it is not offered until you have looked at it in Neuron Connect.{finding}"
             ),
@@ -349,6 +353,7 @@ mod tests {
                 {"name": "good", "description": "Sums up a text."},
                 {"name": "bad", "description": hidden},
                 {"name": "worse", "arguments": [{"name": "a", "description": hidden}]},
+                {"name": hidden},
             ])),
             ..RawOffers::default()
         });
@@ -359,6 +364,8 @@ mod tests {
             let held = Rejected::held(offers.flagged(name).unwrap());
             assert!(held.name == name && held.reason.contains("cannot see"), "{held:?}");
         }
+        let unnamed = Rejected::held(offers.flagged(hidden).unwrap());
+        assert!(!unnamed.name.contains("Sums"), "{unnamed:?}");
     }
 
     #[test]
