@@ -7,7 +7,10 @@ use neuron_bridge::{
     snapshot::WalkInPolicy,
     trust::{
         LaunchIdentity,
-        decision::{Askers, Call, ConnectorFacts, ConnectorStanding, Subject, ToolStanding, View, ViewParts, decision},
+        decision::{
+            Askers, Call, ConnectorFacts, ConnectorStanding, Subject, ToolFacts, ToolStanding, View, ViewParts,
+            decision,
+        },
         fingerprint::Fingerprint,
         rules::{
             Arguments, Bound, ClientId, Condition, Effect, Kind, Lasts, Origin, ProgramId, Rule, RuleCaller, RuleId,
@@ -147,12 +150,20 @@ fn launch() -> LaunchIdentity {
 }
 
 fn view(connectors: usize, rules: Vec<Rule>) -> View {
+    let schema = json!({"type": "object", "properties": {
+        "path": {"type": "string"}, "mode": {"type": "string", "default": "all"}, "limit": {"type": "integer"},
+    }});
+    let schema: Arc<Map<String, Value>> = Arc::new(schema.as_object().cloned().unwrap_or_default());
     let facts = |number| ConnectorFacts {
         id: server(number),
         standing: ConnectorStanding::Ready,
         launch: Some(launch()),
         tools: (0..TOOLS / connectors)
-            .map(|number| (tool(number), ToolStanding::Approved(fingerprint())))
+            .map(|number| ToolFacts {
+                name: tool(number),
+                standing: ToolStanding::Approved(fingerprint()),
+                input_schema: schema.clone(),
+            })
             .collect(),
     };
     View::new(ViewParts {

@@ -19,13 +19,13 @@ use crate::{
     clock::unix_ms,
     config::AutoApprove,
     connector::Cause,
-    ids::{ConnectorId, ToolName},
+    ids::ConnectorId,
     ledger::{Change, Ledger, Row as LedgerRow, RowKind, Standing as LedgerStanding},
     snapshot::WalkInPolicy,
     tools::pattern,
     trust::{
         FILES_CHOICE, LaunchIdentity, WALK_IN,
-        decision::{Askers, ConnectorFacts, ConnectorStanding, ToolStanding, View, ViewParts},
+        decision::{Askers, ConnectorFacts, ConnectorStanding, ToolFacts, ToolStanding, View, ViewParts},
         pins::{Stand, Standing},
         rules::{self, Candidate, Choice, ClientId, Declined, Origin, ProgramId, Proposal, Rule, RuleId},
     },
@@ -351,13 +351,16 @@ fn askers(ledger: &Ledger) -> Askers {
 fn facts(live: &RowLive) -> ConnectorFacts {
     let known = live.looked.iter().flat_map(|looked| looked.standings());
     let tools = known.map(|standing| {
-        let name: &ToolName = &standing.now.name;
-        let hidden = pattern::any_matches(&live.hidden.patterns, name.as_str());
-        let standing = match hidden {
-            true => ToolStanding::Disabled,
-            false => tool_standing(standing),
-        };
-        (name.clone(), standing)
+        let tool = standing.served().map_or(&standing.now, |served| &served.tool);
+        let hidden = pattern::any_matches(&live.hidden.patterns, tool.name.as_str());
+        ToolFacts {
+            name: tool.name.clone(),
+            standing: match hidden {
+                true => ToolStanding::Disabled,
+                false => tool_standing(standing),
+            },
+            input_schema: tool.input_schema.clone(),
+        }
     });
     ConnectorFacts {
         id: live.entry.id.clone(),

@@ -42,7 +42,7 @@ pub struct Tool {
     pub title: Option<String>,
     pub description: String,
     /// As received.
-    pub input_schema: Map<String, Value>,
+    pub input_schema: Arc<Map<String, Value>>,
     pub hints: ToolHints,
     pub raw: Value,
     /// Of `raw`, with today's formula; a tool without one is held.

@@ -1,6 +1,6 @@
 //! Reading an upstream's tool list, each tool on its own: one bad tool never takes its neighbours along.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use serde_json::{Map, Value};
 
@@ -86,7 +86,7 @@ fn parse_tool(raw: RawItem, uses: &HashMap<String, usize>, arguments: Arguments)
             .or_else(|| annotations.and_then(|members| text_of(members, "title")))
             .map(str::to_owned),
         description: description.to_owned(),
-        input_schema,
+        input_schema: Arc::new(input_schema),
         hints: annotations.map(hints_of).unwrap_or_default(),
         findings: scan::tool(&raw, print.as_ref().err()),
         print,

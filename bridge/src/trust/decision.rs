@@ -16,10 +16,10 @@ use serde_json::{Map, Value};
 pub use self::{
     approved::{AutoApproved, auto_approved},
     refusal::Refusal,
-    view::{Askers, ConnectorFacts, ConnectorStanding, ToolStanding, View, ViewParts},
+    view::{Askers, ConnectorFacts, ConnectorStanding, ToolFacts, ToolStanding, View, ViewParts},
 };
 use self::{roundabout::is_roundabout, view::Sleep};
-use super::rules::{Effect, Fit, Kind, Resolve, Rule, RuleId, Who};
+use super::rules::{Declared, Effect, Fit, Kind, Resolve, Rule, RuleId, Who};
 use crate::{
     ids::{ConnectorId, ToolName},
     snapshot::WalkInPolicy,
@@ -137,10 +137,11 @@ fn passed(call: &Call<'_>, view: &View, now: u64) -> Result<Option<RuleId>, Refu
 }
 
 fn denial(call: &Call<'_>, view: &View, now: u64) -> Result<Option<RuleId>, Refusal> {
+    let declared = view.declared(call);
     let mut perhaps = None;
     for rule in view.denying(call) {
         let caller = rule.caller.fits(call.who);
-        if caller == Fit::Differs || rule.is_over(now) || !call.may_be_meant_by(rule) {
+        if caller == Fit::Differs || rule.is_over(now) || !call.may_be_meant_by(rule, declared) {
             continue;
         }
         if caller == Fit::Fits {
@@ -153,6 +154,7 @@ fn denial(call: &Call<'_>, view: &View, now: u64) -> Result<Option<RuleId>, Refu
 
 /// The first rule that allows it, or why none does.
 fn allowance(call: &Call<'_>, view: &View, now: u64) -> Result<RuleId, Why> {
+    let declared = view.declared(call);
     let mut why = Why::NoRule;
     for candidate in view.allowing(call) {
         let rule = candidate.rule;
@@ -163,7 +165,7 @@ fn allowance(call: &Call<'_>, view: &View, now: u64) -> Result<RuleId, Why> {
             _ if rule.is_over(now) => Why::Expired(rule.id),
             Sleep::OtherLaunch => Why::OtherLaunch(rule.id),
             Sleep::OtherTool => Why::OtherFingerprint(rule.id),
-            Sleep::Awake if !call.is_covered_by(rule) => Why::OtherArguments(rule.id),
+            Sleep::Awake if !call.is_covered_by(rule, declared) => Why::OtherArguments(rule.id),
             Sleep::Awake => return Ok(rule.id),
         };
         if nearer.nearness() > why.nearness() {
@@ -187,23 +189,23 @@ impl Why {
 }
 
 impl Call<'_> {
-    fn is_covered_by(&self, rule: &Rule) -> bool {
+    fn is_covered_by(&self, rule: &Rule, declared: Declared<'_>) -> bool {
         debug_assert_eq!(rule.effect, Effect::Allow);
         match self.subject {
             Subject::Resource(uri) if is_roundabout(uri) && rule.patterns.iter().all(|pattern| pattern != uri) => false,
             Subject::Tool(_) | Subject::Resource(_) | Subject::Prompt(_) => {
-                rule.arguments.cover(self.arguments, self.resolve)
+                rule.arguments.cover(self.arguments, declared, self.resolve)
             }
             // What is completed is no whole set of arguments that a condition could be about.
             Subject::CompletePrompt(_) | Subject::CompleteResource(_) => rule.arguments.are_any(),
         }
     }
 
-    fn may_be_meant_by(&self, rule: &Rule) -> bool {
+    fn may_be_meant_by(&self, rule: &Rule, declared: Declared<'_>) -> bool {
         debug_assert_eq!(rule.effect, Effect::Deny);
         match self.subject {
             Subject::Tool(_) | Subject::Resource(_) | Subject::Prompt(_) => {
-                rule.arguments.may_mean(self.arguments, self.resolve)
+                rule.arguments.may_mean(self.arguments, declared, self.resolve)
             }
             Subject::CompletePrompt(_) | Subject::CompleteResource(_) => true,
         }

@@ -7,12 +7,14 @@
 mod caller;
 mod choice;
 mod condition;
+mod declared;
 mod file;
 mod ground;
 mod id;
 mod make;
 mod place;
 mod row;
+mod sameness;
 mod sentence;
 mod web;
 
@@ -32,6 +34,7 @@ pub use self::{
     caller::{ProgramId, RuleCaller, Who},
     choice::{Choice, choice_rule, lookups},
     condition::{Condition, Fit, Resolve},
+    declared::{Declared, OnlyText},
     file::{Declined, FileValue, Proposal, proposals, rules_from_file, still_declined, wished},
     ground::Ground,
     id::{ClientId, NoId, RuleId},
@@ -39,6 +42,8 @@ pub use self::{
     place::{real_folder, real_places},
     row::{drop_all, put_said, read, read_declined, read_said, said_key},
 };
+
+pub(super) use self::sameness::{folded, may_turn};
 
 /// One rule, as it is kept and as the API shows it.
 ///
@@ -106,7 +111,8 @@ pub enum Kind {
 pub enum Arguments {
     /// Whatever they are, also such as the tool does not declare.
     Any,
-    /// Each by its name. A rule that allows covers no call with an argument that is not named here.
+    /// Each by its name. A rule that allows covers no call with an argument that is not named here, or that the tool does
+    /// not declare.
     Each { conditions: BTreeMap<String, Condition> },
 }
 

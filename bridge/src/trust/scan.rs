@@ -28,6 +28,7 @@ use crate::ids::ConnectorId;
 
 pub use finding::{Finding, FindingKind};
 pub use others::OtherTools;
+pub(super) use visible::is_hidden;
 pub use visible::{Piece, visible, visible_text};
 
 /// Most findings of one text or definition: enough to see that it must not be trusted.

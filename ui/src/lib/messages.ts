@@ -622,6 +622,7 @@ export const rule_may_not = (p: { who: string | number; what: string | number; c
 export const rule_may_read = (p: { who: string | number; what: string | number; connector: string | number }): string => `${p.who} may read ${p.what} of “${p.connector}” without asking`;
 export const rule_may_not_read = (p: { who: string | number; what: string | number; connector: string | number }): string => `${p.who} may never read ${p.what} of “${p.connector}”`;
 export const rule_if = (p: { conditions: string | number }): string => `, if ${p.conditions}`;
+export const rule_unless_certain = (p: { conditions: string | number }): string => `${p.conditions}, or that cannot be told for certain`;
 export const rule_and = (): string => " and ";
 export const rule_whatever = (): string => ", whatever the arguments are";
 export const rule_until = (p: { until: string | number }): string => `, until ${p.until}`;

@@ -116,9 +116,20 @@ export function ruleSentence(parts: {
   const { effect, kind, wishes, until } = parts;
   const said = wishes === "any" ? [] : wishes.map(wishWords).filter((words) => words !== null);
   const start = startWords(effect, kind)(parts);
-  const how = said.length > 0 ? m.rule_if({ conditions: said.join(m.rule_and()) }) : "";
+  const how = said.length > 0 ? m.rule_if({ conditions: conditionsWords(effect, said) }) : "";
   const free = effect === "allow" && said.length === 0 && (wishes === "any" || wishes.length > 0);
   return `${start}${how}${free ? m.rule_whatever() : ""}${until === null ? "" : m.rule_until({ until })}.`;
+}
+
+/** A rule that forbids holds for what may be meant as well. */
+function conditionsWords(effect: RuleDraft["effect"], said: readonly string[]): string {
+  const conditions = said.join(m.rule_and());
+  switch (effect) {
+    case "allow":
+      return conditions;
+    case "deny":
+      return m.rule_unless_certain({ conditions });
+  }
 }
 
 function startWords(effect: RuleDraft["effect"], kind: RuleDraft["kind"]): typeof m.rule_may {

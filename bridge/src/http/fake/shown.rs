@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::PRIVATE;
 use crate::{
@@ -86,7 +86,7 @@ pub(super) fn offer(connector: &str, tool: &str) -> Offer {
             name: ToolName::new(tool),
             title: Some("T".into()),
             description: "d".into(),
-            input_schema: Map::new(),
+            input_schema: Arc::default(),
             hints: ToolHints::default(),
             print: Fingerprint::of(&raw),
             findings: Vec::new(),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     tools::pattern,
-    trust::rules::{Arguments, Condition, Kind, Rule},
+    trust::rules::{Arguments, Condition, Declared, Kind, OnlyText, Rule, folded, may_turn},
 };
 
 /// One of each kind.
@@ -50,7 +50,7 @@ struct Bucket {
     all: Vec<Arc<Rule>>,
     /// Those that no single text decides.
     others: Vec<Arc<Rule>>,
-    /// Those that need an argument to be a text, under its name and the text: nothing else can be meant by them.
+    /// Those that need an argument to be a text, under its name and the text in the form in which texts are compared.
     by_text: HashMap<Box<str>, ByText>,
 }
 
@@ -84,9 +84,10 @@ impl Patterns {
         &'a self,
         name: &'a str,
         arguments: &'a Map<String, Value>,
+        declared: Declared<'a>,
     ) -> impl Iterator<Item = &'a Rule> {
         self.buckets(name)
-            .flat_map(move |bucket| bucket.with(arguments))
+            .flat_map(move |bucket| bucket.with(arguments, declared))
             .map(AsRef::as_ref)
     }
 
@@ -103,26 +104,34 @@ impl Bucket {
             None => self.others.push(Arc::clone(rule)),
             Some((name, text)) => {
                 let texts = self.by_text.entry(name.into()).or_default();
-                texts.entry(text.into()).or_default().push(Arc::clone(rule));
+                texts.entry(folded(text).into()).or_default().push(Arc::clone(rule));
             }
         }
     }
 
-    fn with<'a>(&'a self, arguments: &'a Map<String, Value>) -> impl Iterator<Item = &'a Arc<Rule>> {
-        let by_text = self.by_text.iter().filter_map(|(name, texts)| {
-            let text = arguments.get(&**name)?.as_str()?;
-            texts.get(text)
+    fn with<'a>(
+        &'a self,
+        arguments: &'a Map<String, Value>,
+        declared: Declared<'a>,
+    ) -> impl Iterator<Item = &'a Arc<Rule>> {
+        let by_text = self.by_text.iter().flat_map(move |(name, texts)| {
+            let (some, all) = match declared.only_text(name, arguments) {
+                OnlyText::This(text) => (texts.get(&*folded(text)), None),
+                OnlyText::None => (None, None),
+                OnlyText::Unsure => (None, Some(texts.values().flatten())),
+            };
+            some.into_iter().flatten().chain(all.into_iter().flatten())
         });
-        self.others.iter().chain(by_text.flatten())
+        self.others.iter().chain(by_text)
     }
 }
 
-/// An argument that has to be one text.
+/// An argument that has to be one text, which no other text is turned into.
 fn needed_text(arguments: &Arguments) -> Option<(&str, &str)> {
     match arguments {
         Arguments::Any => None,
         Arguments::Each { conditions } => conditions.iter().find_map(|(name, condition)| match condition {
-            Condition::Equals { value } => Some((name.as_str(), value.as_str()?)),
+            Condition::Equals { value } => Some((name.as_str(), value.as_str().filter(|text| !may_turn(text))?)),
             Condition::Any | Condition::OneOf { .. } | Condition::Url { .. } | Condition::Inside { .. } => None,
         }),
     }

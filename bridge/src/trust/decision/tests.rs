@@ -90,6 +90,13 @@ fn only(name: &str, value: Value) -> Arguments {
     }
 }
 
+/// Of every tool.
+fn schema() -> Map<String, Value> {
+    arguments(json!({"type": "object", "properties": {
+        "path": {"type": "string"}, "mode": {"type": "string", "default": "all"},
+    }}))
+}
+
 /// `read_file`, `search_a`, `search_b` and `write_file`, approved; walk-ins are asked about.
 fn parts(rules: impl IntoIterator<Item = Rule>) -> ViewParts {
     let tools = ["read_file", "search_a", "search_b", "write_file"];
@@ -99,7 +106,11 @@ fn parts(rules: impl IntoIterator<Item = Rule>) -> ViewParts {
             standing: ConnectorStanding::Ready,
             launch: Some(launch(1)),
             tools: tools
-                .map(|tool| (ToolName::new(tool), ToolStanding::Approved(fingerprint())))
+                .map(|tool| ToolFacts {
+                    name: ToolName::new(tool),
+                    standing: ToolStanding::Approved(fingerprint()),
+                    input_schema: Arc::new(schema()),
+                })
                 .into(),
         }],
         rules: rules.into_iter().map(Arc::new).collect(),
@@ -186,7 +197,7 @@ fn the_first_of_connector_no_tool_yes_own_asking_and_policy_decides() {
                         parts.connectors[0].standing = connector;
                     }
                     if bad_tool {
-                        parts.connectors[0].tools[0].1 = tool;
+                        parts.connectors[0].tools[0].standing = tool;
                     }
                     if asks {
                         parts.askers.programs.insert(caller.clone());
@@ -304,7 +315,7 @@ fn a_yes_sleeps_while_its_tool_is_another_one_and_a_no_does_not() {
     let changed = |standing| {
         move |rule: Rule| {
             let mut parts = parts([rule]);
-            parts.connectors[0].tools[0].1 = standing;
+            parts.connectors[0].tools[0].standing = standing;
             decide(&View::new(parts), Who::WalkIn(None), "read_file", json!({}))
         }
     };
@@ -431,47 +442,11 @@ fn the_program_is_wanted_only_where_it_could_decide() {
     }
     assert!(!needs(parts([allow(1, "read_file")]), Who::WalkIn(None), "read_file"));
     let mut asleep = parts([named(allow(1, "read_file"))]);
-    asleep.connectors[0].tools[0].1 = ToolStanding::Approved(Fingerprint::from_bytes(CHANGED));
+    asleep.connectors[0].tools[0].standing = ToolStanding::Approved(Fingerprint::from_bytes(CHANGED));
     assert!(!needs(asleep, Who::WalkIn(None), "read_file"));
     let mut asking = parts([]);
     asking.askers.programs.insert(known);
     assert!(needs(asking, Who::WalkIn(None), "write_file"));
-}
-
-#[test]
-fn conditions_narrow_a_yes_and_a_no_to_their_calls() {
-    let view = view([
-        Rule {
-            arguments: only("path", json!("a.md")),
-            ..allow(1, "read_file")
-        },
-        allow(2, "write_file"),
-        Rule {
-            arguments: only("path", json!("secret")),
-            ..deny(3, "*")
-        },
-    ]);
-    for (tool, given, expected) in [
-        ("read_file", json!({"path": "a.md"}), allowed(1)),
-        (
-            "read_file",
-            json!({"path": "b.md"}),
-            Decision::Ask(Why::OtherArguments(id(1))),
-        ),
-        ("read_file", json!({}), Decision::Ask(Why::OtherArguments(id(1)))),
-        (
-            "read_file",
-            json!({"path": "a.md", "follow": true}),
-            Decision::Ask(Why::OtherArguments(id(1))),
-        ),
-        ("read_file", json!({"path": "secret"}), denied(3)),
-        ("write_file", json!({"path": "b.md", "text": "x"}), allowed(2)),
-        ("write_file", json!({"path": "secret", "text": "x"}), denied(3)),
-        ("write_file", json!({"path": "secret", "hidden": 1}), denied(3)),
-    ] {
-        let found = decide(&view, Who::WalkIn(None), tool, given.clone());
-        assert_eq!(found, expected, "{tool} {given}");
-    }
 }
 
 #[test]
@@ -549,37 +524,6 @@ fn resources_and_prompts_are_decided_like_calls_and_apart_from_tools() {
     assert_eq!(owner, Decision::Allow(By::Owner));
 }
 
-#[test]
-fn a_folder_counts_where_the_path_leads() {
-    let view = view([Rule {
-        arguments: Arguments::Each {
-            conditions: [(
-                "path".to_owned(),
-                Condition::Inside {
-                    folder: "/notes".into(),
-                },
-            )]
-            .into(),
-        },
-        ..allow(1, "read_file")
-    }]);
-    let name = ToolName::new("read_file");
-    let leads = |to: Option<&str>| {
-        let resolve = move |_: &str| to.map(|to| vec![PathBuf::from(to)]);
-        let call = Call {
-            who: Who::WalkIn(None),
-            server: &server(),
-            subject: Subject::Tool(&name),
-            arguments: &arguments(json!({"path": "x"})),
-            resolve: &resolve,
-        };
-        decision(&call, &view, NOW)
-    };
-    assert_eq!(leads(Some("/notes/x")), allowed(1));
-    assert_eq!(leads(Some("/secret")), Decision::Ask(Why::OtherArguments(id(1))));
-    // Also of a connector that does not run here.
-    assert_eq!(leads(None), Decision::Ask(Why::OtherArguments(id(1))));
-}
-
+mod conditions;
 mod launches;
 mod spelling;

@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use serde_json::{Map, Value};
+
 use super::{
     Call, Refusal, Subject,
     index::{Patterns, PerKind},
@@ -16,7 +18,7 @@ use crate::{
     trust::{
         LaunchIdentity,
         fingerprint::Fingerprint,
-        rules::{ClientId, Effect, Kind, ProgramId, Rule, Who},
+        rules::{ClientId, Declared, Effect, Kind, ProgramId, Rule, Who},
     },
 };
 
@@ -67,7 +69,16 @@ pub struct ConnectorFacts {
     pub standing: ConnectorStanding,
     /// What it may run or contact at present; `None` = nothing.
     pub launch: Option<LaunchIdentity>,
-    pub tools: Vec<(ToolName, ToolStanding)>,
+    pub tools: Vec<ToolFacts>,
+}
+
+/// One of its tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolFacts {
+    pub name: ToolName,
+    pub standing: ToolStanding,
+    /// As it was approved; of another one as it is listed.
+    pub input_schema: Arc<Map<String, Value>>,
 }
 
 /// What a view is made of.
@@ -104,6 +115,7 @@ struct Prepared {
 #[derive(Debug)]
 struct Tool {
     standing: ToolStanding,
+    input_schema: Arc<Map<String, Value>>,
     /// Rules that were made for it, and whether for what it is now.
     allow: Vec<(Arc<Rule>, Sleep)>,
 }
@@ -194,9 +206,25 @@ impl View {
         }
     }
 
+    /// What is declared of the arguments of what is called.
+    pub(super) fn declared(&self, call: &Call<'_>) -> Declared<'_> {
+        match call.subject {
+            Subject::Tool(name) => {
+                let tool = self
+                    .connectors
+                    .get(call.server)
+                    .and_then(|connector| connector.tools.get(name));
+                Declared::Tool(tool.map(|tool| &*tool.input_schema))
+            }
+            Subject::Resource(_) | Subject::Prompt(_) | Subject::CompletePrompt(_) | Subject::CompleteResource(_) => {
+                Declared::Prompt
+            }
+        }
+    }
+
     /// Rules that may deny it; those that are about other arguments for certain are left out.
     pub(super) fn denying<'a>(&'a self, call: &Call<'a>) -> impl Iterator<Item = &'a Rule> {
-        let (subject, arguments) = (call.subject, call.arguments);
+        let (subject, arguments, declared) = (call.subject, call.arguments, self.declared(call));
         let (kind, name) = subject.into_named();
         let rules = self
             .connectors
@@ -210,7 +238,7 @@ impl View {
         let whole = whole.into_iter().flat_map(move |rules| rules.naming(name));
         let some = some
             .into_iter()
-            .flat_map(move |rules| rules.naming_with(name, arguments));
+            .flat_map(move |rules| rules.naming_with(name, arguments, declared));
         let connector = self.connectors.get(call.server);
         let spelled = address.zip(connector).into_iter();
         whole
@@ -288,18 +316,19 @@ impl<'a> Callable<'a> {
 }
 
 impl Prepared {
-    fn new(standing: ConnectorStanding, launch: Option<LaunchIdentity>, tools: Vec<(ToolName, ToolStanding)>) -> Self {
-        let tool = |standing| Tool {
-            standing,
-            allow: Vec::new(),
+    fn new(standing: ConnectorStanding, launch: Option<LaunchIdentity>, tools: Vec<ToolFacts>) -> Self {
+        let tool = |facts: ToolFacts| {
+            let tool = Tool {
+                standing: facts.standing,
+                input_schema: facts.input_schema,
+                allow: Vec::new(),
+            };
+            (facts.name, tool)
         };
         Self {
             standing,
             launch,
-            tools: tools
-                .into_iter()
-                .map(|(name, standing)| (name, tool(standing)))
-                .collect(),
+            tools: tools.into_iter().map(tool).collect(),
             deny: PerKind::default(),
             deny_resources: Vec::new(),
             allow: PerKind::default(),

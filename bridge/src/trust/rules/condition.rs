@@ -2,16 +2,19 @@
 //!
 //! There is no condition on how a text begins: of a command, of code or of a query, a beginning says nothing.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use ts_rs::TS;
 
-use super::{Arguments, place, web};
+use super::{
+    Arguments, Declared,
+    declared::{LeftOut, Shape},
+    place,
+    sameness::{is_twin, sameness},
+    web,
+};
 
 /// What one argument has to be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
@@ -20,12 +23,13 @@ use super::{Arguments, place, web};
 pub enum Condition {
     /// Whatever it is, absent too.
     Any,
-    /// Exactly this JSON value: numbers as they are written (`1` is not `1.0`), members in any order.
+    /// This JSON value: a rule that allows wants exactly it, numbers as they are written (`1` is not `1.0`), members in any
+    /// order; one that denies is kept from its effect by what no server could turn into it.
     Equals {
         #[ts(type = "JsonValue")]
         value: Value,
     },
-    /// Exactly one of these, compared in the same way.
+    /// One of these, compared in the same way.
     OneOf {
         #[ts(type = "Array<JsonValue>")]
         values: Vec<Value>,
@@ -68,57 +72,77 @@ impl Arguments {
         }
     }
 
-    /// Whether a rule that allows covers these arguments.
-    pub fn cover(&self, given: &Map<String, Value>, resolve: &Resolve<'_>) -> bool {
+    /// Whether a rule that allows covers these arguments. What the tool does not declare is covered by none but
+    /// [`Arguments::Any`].
+    pub fn cover(&self, given: &Map<String, Value>, declared: Declared<'_>, resolve: &Resolve<'_>) -> bool {
         match self {
             Self::Any => true,
             Self::Each { conditions } => {
                 given.keys().all(|name| conditions.contains_key(name))
                     && conditions
                         .iter()
-                        .all(|(name, condition)| condition.fit(given.get(name), resolve) == Fit::Fits)
+                        .all(|(name, condition)| condition.covers(name, given.get(name), declared, resolve))
+                    && given.keys().all(|name| declared.has(name))
             }
         }
     }
 
     /// Whether a rule that denies may mean these arguments. What it does not name does not matter.
-    pub fn may_mean(&self, given: &Map<String, Value>, resolve: &Resolve<'_>) -> bool {
+    pub fn may_mean(&self, given: &Map<String, Value>, declared: Declared<'_>, resolve: &Resolve<'_>) -> bool {
         match self {
             Self::Any => true,
-            Self::Each { conditions } => may_mean(conditions, given, resolve),
+            Self::Each { conditions } => conditions
+                .iter()
+                .all(|(name, condition)| condition.may_mean(name, given, declared, resolve)),
         }
     }
 }
 
-fn may_mean(conditions: &BTreeMap<String, Condition>, given: &Map<String, Value>, resolve: &Resolve<'_>) -> bool {
-    conditions
-        .iter()
-        .all(|(name, condition)| condition.fit(given.get(name), resolve) != Fit::Differs)
-}
-
 impl Condition {
-    /// Whether an argument is what is meant; one that is absent is so of [`Condition::Any`] alone.
-    pub fn fit(&self, given: Option<&Value>, resolve: &Resolve<'_>) -> Fit {
-        let Some(given) = given else {
-            return match self {
-                Self::Any => Fit::Fits,
-                Self::Equals { .. } | Self::OneOf { .. } | Self::Url { .. } | Self::Inside { .. } => Fit::Differs,
-            };
+    /// Whether an argument is certainly what is meant; one that is left out is so of [`Condition::Any`] alone.
+    fn covers(&self, name: &str, given: Option<&Value>, declared: Declared<'_>, resolve: &Resolve<'_>) -> bool {
+        match (self, given) {
+            (Self::Any, _) => true,
+            (_, None) => false,
+            (Self::Equals { value }, Some(given)) => value == given,
+            (Self::OneOf { values }, Some(given)) => values.contains(given),
+            (Self::Url { .. } | Self::Inside { .. }, Some(given)) => {
+                self.fit(given, declared.shape(name), resolve) == Fit::Fits
+            }
+        }
+    }
+
+    /// Whether an argument could be taken for what is meant, as it is given, by another spelling of its name, or by what a
+    /// server takes where it is left out.
+    fn may_mean(&self, name: &str, given: &Map<String, Value>, declared: Declared<'_>, resolve: &Resolve<'_>) -> bool {
+        let is_other = |value| self.fit(value, declared.shape(name), resolve) == Fit::Differs;
+        let differs = match (self, given.get(name)) {
+            (Self::Any, _) => false,
+            (_, Some(value)) => is_other(value),
+            (_, None) => match declared.left_out(name) {
+                LeftOut::NoSuch => true,
+                LeftOut::Default(value) => is_other(value),
+                LeftOut::Unknown => false,
+            },
         };
+        !differs || given.keys().any(|other| is_twin(other, name))
+    }
+
+    /// Whether a value is what is meant.
+    fn fit(&self, given: &Value, shape: Shape, resolve: &Resolve<'_>) -> Fit {
+        let is_text = shape.is_text_alone();
         match self {
             Self::Any => Fit::Fits,
-            Self::Equals { value } => equality(value, given),
-            Self::OneOf { values } => {
-                values
-                    .iter()
-                    .fold(Fit::Differs, |best, value| match (best, equality(value, given)) {
-                        (Fit::Fits, _) | (_, Fit::Fits) => Fit::Fits,
-                        (Fit::Unsure, _) | (_, Fit::Unsure) => Fit::Unsure,
-                        (Fit::Differs, Fit::Differs) => Fit::Differs,
-                    })
-            }
-            Self::Url { origin, path } => each_text(given, |text| web::fit(text, origin, path)),
-            Self::Inside { folder } => each_text(given, |text| {
+            Self::Equals { value } => sameness(value, given, is_text),
+            Self::OneOf { values } => values.iter().fold(Fit::Differs, |best, value| {
+                match (best, sameness(value, given, is_text)) {
+                    (Fit::Fits, _) | (_, Fit::Fits) => Fit::Fits,
+                    (Fit::Unsure, _) | (_, Fit::Unsure) => Fit::Unsure,
+                    (Fit::Differs, Fit::Differs) => Fit::Differs,
+                }
+            }),
+            Self::Url { origin, path } => each_text(given, shape, |text| web::fit(text, origin, path)),
+            Self::Inside { folder } => each_text(given, shape, |text| {
                 let places = resolve(text).unwrap_or_default();
                 let places = places.iter().map(|place| place::is_inside(place, Path::new(folder)));
                 all_alike(places.map(|is_inside| if is_inside { Fit::Fits } else { Fit::Differs }))
@@ -128,48 +152,29 @@ impl Condition {
     }
 }
 
-/// Of a text, or of a list of texts: all of them have to fit for the list to fit. An empty list names nothing.
-fn each_text(given: &Value, fit: impl Fn(&str) -> Fit) -> Fit {
+/// Of a text, or of a list of texts, where the tool declares it as such: all of them have to fit for the list to fit. An
+/// empty list names nothing.
+fn each_text(given: &Value, shape: Shape, fit: impl Fn(&str) -> Fit) -> Fit {
     match given {
-        Value::String(text) => fit(text),
-        Value::Array(items) => {
+        // Some servers read a text as JSON where something else than a text is wanted.
+        Value::String(text) if shape.text && !(shape.other && is_like_json(text)) => fit(text),
+        Value::Array(items) if shape.list => {
             all_alike(items.iter().map(|item| item.as_str().map_or(Fit::Unsure, &fit))).unwrap_or(Fit::Differs)
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Fit::Unsure,
+        Value::String(_) | Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            Fit::Unsure
+        }
     }
+}
+
+fn is_like_json(text: &str) -> bool {
+    text.trim_start().starts_with(['[', '{', '"'])
 }
 
 /// What all of them are; `None` where there is none.
 fn all_alike(mut fits: impl Iterator<Item = Fit>) -> Option<Fit> {
     let first = fits.next()?;
     Some(fits.fold(first, |all, next| if all == next { all } else { Fit::Unsure }))
-}
-
-fn equality(wanted: &Value, given: &Value) -> Fit {
-    if wanted == given {
-        Fit::Fits
-    } else if means_the_same(wanted, given) {
-        Fit::Unsure
-    } else {
-        Fit::Differs
-    }
-}
-
-/// Equal for a reader who takes numbers by their amount, as most do.
-fn means_the_same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| means_the_same(one, other))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one
-                    .iter()
-                    .all(|(name, one)| other.get(name).is_some_and(|other| means_the_same(one, other)))
-        }
-        (one, other) => one == other,
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::ground::{Ground, Tilde};
+use crate::trust::scan::is_hidden;
 
 /// Whether `place` is `folder` or in it. Both resolved.
 pub(super) fn is_inside(place: &Path, folder: &Path) -> bool {
@@ -59,7 +60,7 @@ pub fn real_places(text: &str, ground: &Ground) -> Option<Vec<PathBuf>> {
 
 /// Whether every program would take it for the same path, and for one.
 fn is_plain(text: &str) -> bool {
-    let is_edge = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
+    let is_edge = |c: char| c.is_whitespace() || is_hidden(c) || matches!(c, '"' | '\'' | '`');
     let begins_oddly = |c: char| is_edge(c) || matches!(c, '-' | '@' | '<' | '>' | '|' | '&' | '=' | '!' | ':');
     !text.is_empty()
         && !text.starts_with(begins_oddly)

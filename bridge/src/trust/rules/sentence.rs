@@ -36,7 +36,8 @@ impl Rule {
                 match (said.is_empty(), self.effect) {
                     (true, Effect::Allow) => ", with any value of the arguments that it declares".to_owned(),
                     (true, Effect::Deny) => String::new(),
-                    (false, _) => format!(", if {}", said.join(" and ")),
+                    (false, Effect::Allow) => format!(", if {}", said.join(" and ")),
+                    (false, Effect::Deny) => format!(", if {}, or that cannot be told for certain", said.join(" and ")),
                 }
             }
         };

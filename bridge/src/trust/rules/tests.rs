@@ -557,7 +557,7 @@ fn a_rule_can_be_said_in_a_sentence() {
                 arguments: url,
                 ..rule.clone()
             },
-            "Any program on this computer may never use read of “Files”, if “url” is an address below https://a.example/v1.",
+            "Any program on this computer may never use read of “Files”, if “url” is an address below https://a.example/v1, or that cannot be told for certain.",
         ),
         (
             Rule {

@@ -144,6 +144,11 @@ pub(super) fn runs(text: &str) -> Vec<Run> {
     runs
 }
 
+/// Whether nobody sees `c`, wherever it stands.
+pub(in crate::trust) fn is_hidden(c: char) -> bool {
+    class(c).is_some()
+}
+
 /// Which kind of hidden character `c` is, wherever it stands.
 pub(super) fn class(c: char) -> Option<Class> {
     Some(match c {

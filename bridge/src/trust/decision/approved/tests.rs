@@ -7,8 +7,8 @@ use super::*;
 use crate::trust::{
     LaunchIdentity,
     decision::{
-        Askers, By, Call, ConnectorFacts, ConnectorStanding, Decision, Subject, ToolStanding, ViewParts, WalkInPolicy,
-        decision,
+        Askers, By, Call, ConnectorFacts, ConnectorStanding, Decision, Subject, ToolFacts, ToolStanding, ViewParts,
+        WalkInPolicy, decision,
     },
     fingerprint::Fingerprint,
     rules::{Arguments, Bound, ClientId, Condition, Effect, Kind, Lasts, Origin, ProgramId, RuleCaller},
@@ -113,6 +113,12 @@ fn any_rule() -> impl Strategy<Value = Rule> {
     )
 }
 
+/// One argument that is always known, one whose absence nobody can read.
+fn schema() -> Map<String, Value> {
+    let schema = json!({"properties": {"x": {"type": "string", "default": "1"}, "y": {}}});
+    schema.as_object().cloned().unwrap_or_default()
+}
+
 fn any_connector(id: &'static str) -> impl Strategy<Value = ConnectorFacts> {
     let standing = prop_oneof![
         6 => Just(ConnectorStanding::Ready),
@@ -132,7 +138,15 @@ fn any_connector(id: &'static str) -> impl Strategy<Value = ConnectorFacts> {
         id: ConnectorId::parse(id).unwrap(),
         standing,
         launch,
-        tools: TOOLS.iter().map(|tool| ToolName::new(*tool)).zip(tools).collect(),
+        tools: TOOLS
+            .iter()
+            .zip(tools)
+            .map(|(tool, standing)| ToolFacts {
+                name: ToolName::new(*tool),
+                standing,
+                input_schema: Arc::new(schema()),
+            })
+            .collect(),
     })
 }
 
@@ -186,7 +200,7 @@ proptest! {
             let listed = auto_approved(who, &asking, NOW);
             prop_assert_eq!(&listed, &auto_approved(who, &open, NOW), "another policy makes another list");
             for connector in &connectors {
-                for (name, _) in &connector.tools {
+                for ToolFacts { name, .. } in &connector.tools {
                     let decisions: Vec<_> = argument_sets().iter().map(|arguments| {
                         let call = Call {
                             who,

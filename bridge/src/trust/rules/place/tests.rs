@@ -173,6 +173,7 @@ fn what_programs_take_for_something_else_than_a_path_leads_nowhere() {
         format!("{notes}/a.md "),
         format!(" {notes}/a.md"),
         format!("{notes}/a.md\t"),
+        format!("{notes}/a.md\u{feff}"),
         format!("{notes}/a.md\n/etc/passwd"),
         // What a shell, or a program of its kind, puts something else in place of.
         "$HOME/a.md".to_owned(),
