@@ -7,28 +7,28 @@
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
-use super::Fit;
+use super::{Fit, sameness::folded};
+use crate::trust::scan::is_hidden;
 
 /// `origin` as `scheme://host[:port]`, `path` in decoded segments.
 pub(super) fn fit(text: &str, origin: &str, path: &[String]) -> Fit {
-    let (Ok(given), Some(wanted)) = (Url::parse(text), read_origin(origin)) else {
-        return Fit::Unsure;
-    };
-    let Some(plain) = Plain::read(text, &given) else {
-        // Written oddly. Read as a browser would, it may still be far from what is meant.
-        return if is_odd(text) || same_site(&given, &wanted) {
-            Fit::Unsure
-        } else {
-            Fit::Differs
-        };
-    };
-    if !same_site(&given, &wanted) {
+    if is_file(text) {
         return Fit::Differs;
     }
-    if given.host() != wanted.host() {
+    let given = Some(text).filter(|text| !is_odd(text)).and_then(Given::read);
+    let (Some(given), Some(wanted)) = (given, read_origin(origin)) else {
         return Fit::Unsure;
+    };
+    match (given.site(&wanted), given.spelling) {
+        (Site::Other, _) => Fit::Differs,
+        (Site::Same, Spelling::Plain) => below(&given.segments, path),
+        // The same host by another scheme: what is certainly another page stays so.
+        (Site::OtherScheme, Spelling::Plain) => match below(&given.segments, path) {
+            Fit::Fits | Fit::Unsure => Fit::Unsure,
+            Fit::Differs => Fit::Differs,
+        },
+        (Site::Same | Site::OtherScheme, Spelling::Other) => Fit::Unsure,
     }
-    plain.below(path)
 }
 
 /// The origin alone, or nothing where it is none that a condition may name.
@@ -38,72 +38,139 @@ pub(super) fn read_origin(origin: &str) -> Option<Url> {
     (is_web && url.origin().ascii_serialization() == origin).then_some(url)
 }
 
-/// An address that everybody reads in the same way.
-struct Plain {
+/// An address with a host, which is where it seems to be.
+struct Given {
+    /// With `https` in place of a scheme that is none of the web's, so that its host is read like theirs.
+    url: Url,
+    scheme: String,
+    spelling: Spelling,
     /// Decoded; `None` for one that could be read in another way.
     segments: Vec<Option<String>>,
 }
 
-impl Plain {
-    /// `given` is `text`, parsed.
-    fn read(text: &str, given: &Url) -> Option<Self> {
-        if is_odd(text) {
-            return None;
-        }
+/// Whether the host and port are written as they are read: no other form of a number, no letters that become others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    Plain,
+    Other,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Site {
+    Same,
+    /// The same host, by another scheme that may lead to the same server.
+    OtherScheme,
+    Other,
+}
+
+impl Given {
+    /// `text` is not odd.
+    fn read(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
-        if !scheme.eq_ignore_ascii_case(given.scheme()) || !matches!(given.scheme(), "http" | "https") {
-            return None;
-        }
+        let scheme = scheme.to_ascii_lowercase();
+        let url = match scheme.as_str() {
+            "http" | "https" => Url::parse(text),
+            _ => Url::parse(&format!("https://{rest}")),
+        };
+        let url = url.ok()?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, rest) = rest.split_at(end);
-        if !is_spelled(authority, given) {
-            return None;
-        }
+        let spelling = match is_spelled(authority, &url) {
+            true => Spelling::Plain,
+            false => Spelling::Other,
+        };
         let path = rest.split(['?', '#']).next().unwrap_or_default();
         let mut segments: Vec<_> = path.strip_prefix('/').unwrap_or(path).split('/').map(decoded).collect();
         // The slash at the end ends a segment and begins none.
         if segments.last().is_some_and(|last| last.as_deref() == Some("")) {
             segments.pop();
         }
-        Some(Self { segments })
+        Some(Self {
+            url,
+            scheme,
+            spelling,
+            segments,
+        })
     }
 
-    fn below(&self, path: &[String]) -> Fit {
-        // One doubtful segment anywhere can undo those before it.
-        if self
-            .segments
-            .iter()
-            .any(|segment| !segment.as_deref().is_some_and(is_certain))
-        {
-            return Fit::Unsure;
+    fn site(&self, wanted: &Url) -> Site {
+        let (given, wanted_host) = (host(&self.url), host(wanted));
+        if given.is_none() || given != wanted_host {
+            return Site::Other;
         }
-        let begins = self.segments.len() >= path.len()
-            && self
-                .segments
-                .iter()
-                .zip(path)
-                .all(|(given, wanted)| given.as_ref() == Some(wanted));
-        let begins_in_other_case = self.segments.len() >= path.len()
-            && self.segments.iter().zip(path).all(|(given, wanted)| {
-                given
-                    .as_ref()
-                    .is_some_and(|given| given.to_lowercase() == wanted.to_lowercase())
-            });
-        match (begins, begins_in_other_case) {
-            (true, _) => Fit::Fits,
-            // Some servers do not mind case.
-            (false, true) => Fit::Unsure,
-            (false, false) => Fit::Differs,
+        if self.scheme == wanted.scheme() {
+            return match self.url.port_or_known_default() == wanted.port_or_known_default() {
+                // One of the names of this computer, and not the one that is meant.
+                true if self.url.host() != wanted.host() => Site::OtherScheme,
+                true => Site::Same,
+                false => Site::Other,
+            };
+        }
+        match self.url.port() {
+            None => Site::OtherScheme,
+            port if port == wanted.port_or_known_default() => Site::OtherScheme,
+            Some(_) => Site::Other,
         }
     }
 }
 
+/// Neither a dot at the host's end nor IPv4 within IPv6 makes a difference, nor by which name this computer is meant.
+fn host(url: &Url) -> Option<String> {
+    let (name, is_here) = match url.host()? {
+        Host::Domain(name) => {
+            let name = name.trim_end_matches('.').to_owned();
+            let is_here = name == "localhost" || name.ends_with(".localhost");
+            (name, is_here)
+        }
+        Host::Ipv4(address) => (address.to_string(), address.is_loopback() || address.is_unspecified()),
+        Host::Ipv6(address) => {
+            let address = address.to_canonical();
+            (address.to_string(), address.is_loopback() || address.is_unspecified())
+        }
+    };
+    Some(if is_here { "localhost".to_owned() } else { name })
+}
+
+fn below(given: &[Option<String>], path: &[String]) -> Fit {
+    // One doubtful segment anywhere can undo those before it.
+    let Some(given) = given
+        .iter()
+        .map(|segment| segment.as_deref().filter(|segment| is_certain(segment)))
+        .collect::<Option<Vec<_>>>()
+    else {
+        return Fit::Unsure;
+    };
+    let begins = |is_same: fn(&str, &str) -> bool| {
+        given.len() >= path.len() && given.iter().zip(path).all(|(given, wanted)| is_same(given, wanted))
+    };
+    if begins(|given, wanted| given == wanted) {
+        Fit::Fits
+    } else if begins(is_alike) {
+        Fit::Unsure
+    } else {
+        Fit::Differs
+    }
+}
+
+/// Some servers do not mind case, nor blanks and dots at the end of a name.
+fn is_alike(given: &str, wanted: &str) -> bool {
+    let bare = |text: &str| {
+        folded(text)
+            .trim_end_matches(|c: char| c == '.' || c.is_whitespace())
+            .to_owned()
+    };
+    bare(given) == bare(wanted)
+}
+
 /// Whether a segment means itself to every server.
 pub(super) fn is_certain(segment: &str) -> bool {
-    !segment.is_empty()
-        && segment != "."
-        && segment != ".."
-        && !segment.contains(['/', '\\', ';', '%'])
+    let seen = folded(segment);
+    let bare = seen.trim_matches(|c: char| c == '.' || c.is_whitespace());
+    // Only dots, also once they are written plainly.
+    !bare.is_empty()
+        && !seen.contains(['/', '\\', ';', '%', '?', '#'])
+        && !segment.contains(['/', '\\', ';', '%', '?', '#'])
+        && !segment.contains(is_hidden)
         && !segment.contains(char::is_control)
 }
 
@@ -111,20 +178,47 @@ fn decoded(segment: &str) -> Option<String> {
     percent_decode_str(segment).decode_utf8().ok().map(Into::into)
 }
 
-/// Whether readers are known to disagree about which host such a text names.
-fn is_odd(text: &str) -> bool {
-    let Some((_, after_scheme)) = text.split_once(':').filter(|(_, rest)| rest.starts_with("//")) else {
-        return true;
-    };
-    let authority = after_scheme.trim_start_matches('/');
-    let authority = &authority[..authority.find(['/', '?', '#']).unwrap_or(authority.len())];
-    text.contains('\\')
-        || text.contains(|c: char| c.is_control() || c.is_whitespace())
-        || authority.contains('@')
-        || !authority.is_ascii()
+/// Whether it is a file of this computer, which no host is asked for.
+fn is_file(text: &str) -> bool {
+    let rest = text
+        .split_at_checked("file:///".len())
+        .filter(|(begin, _)| begin.eq_ignore_ascii_case("file:///"));
+    rest.is_some_and(|(_, path)| !path.starts_with(['/', '\\']) && !path.contains(','))
 }
 
-/// Whether the host and port are written as they are parsed: no other form of a number, no letters that become others.
+/// Whether readers are known to disagree about which address such a text is, or how many.
+fn is_odd(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return true;
+    };
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    // Brackets around an IPv6 address are the only ones that stand for themselves.
+    let host = match authority.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
+        Some((inner, port)) if port.is_empty() || port.starts_with(':') => [inner, port],
+        Some(_) | None => [authority, ""],
+    };
+    let is_odd = |c: char| {
+        c.is_control()
+            || c.is_whitespace()
+            || is_hidden(c)
+            || matches!(
+                c,
+                '\\' | ',' | '{' | '}' | '[' | ']' | '|' | '"' | '<' | '>' | '^' | '`'
+            )
+    };
+    !is_scheme
+        || authority.is_empty()
+        || !authority.is_ascii()
+        || authority.contains(['@', '%'])
+        || host.iter().any(|part| part.contains(is_odd))
+        || path.contains(is_odd)
+}
+
+/// Whether the host and port are written as they are parsed.
 fn is_spelled(authority: &str, given: &Url) -> bool {
     let Some(host) = given.host_str() else {
         return false;
@@ -139,19 +233,6 @@ fn is_spelled(authority: &str, given: &Url) -> bool {
                 .port_or_known_default()
                 .is_some_and(|number| number.to_string() == port)
     })
-}
-
-/// The same scheme, host and port; neither a dot at the host's end nor IPv4 within IPv6 makes a difference.
-fn same_site(one: &Url, other: &Url) -> bool {
-    let host = |url: &Url| match url.host() {
-        Some(Host::Domain(name)) => Some(name.trim_end_matches('.').to_owned()),
-        Some(Host::Ipv4(address)) => Some(address.to_string()),
-        Some(Host::Ipv6(address)) => Some(address.to_canonical().to_string()),
-        None => None,
-    };
-    one.scheme() == other.scheme()
-        && host(one) == host(other)
-        && one.port_or_known_default() == other.port_or_known_default()
 }
 
 #[cfg(test)]

@@ -26,7 +26,9 @@ fn an_address_below_the_path_fits_however_it_ends() {
 #[test]
 fn another_site_or_another_path_differs() {
     for text in [
-        "http://api.example.com/v1/users",
+        "http://api.example.com:8080/v1/users",
+        "http://api.example.com/v2",
+        "wss://api.example.com/v2",
         "https://api.example.com:8443/v1/users",
         "https://example.com/v1/users",
         "https://evilapi.example.com/v1/users",
@@ -42,7 +44,7 @@ fn another_site_or_another_path_differs() {
         "https://api.example.com?/v1/users",
         "https://api.example.com/v2/users",
         "https://api.example.com/x/v1/users",
-        "ftp://api.example.com/v1/users",
+        "ftp://example.com/v1/users",
         "file:///v1/users",
     ] {
         assert_eq!(below_users(text), Fit::Differs, "{text}");
@@ -92,6 +94,40 @@ fn what_somebody_could_read_as_another_address_never_fits_and_never_differs() {
         "https://api.example.com/v1/users/%00",
         "https://api.example.com/v1/users/%ff",
         "https://api.example.com/V1/Users",
+        "https://api.example.com/v1/users%20/",
+        "https://api.example.com/v1/users./x",
+        "https://api.example.com/v1/u\u{17f}ers",
+        "https://api.example.com/v1/\u{ff55}sers",
+        "https://api.example.com/v1/users%3Fx",
+        "https://api.example.com/v1/%E2%80%8Busers",
+        "https://api.example.com/v1/users/..%20/admin",
+        "https://api.example.com/v1/users/.%20./admin",
+        "https://api.example.com/v1/users/\u{ff0e}\u{ff0e}/admin",
+        "https://api.example.com/v1/users/%EF%BC%8E%EF%BC%8E/admin",
+        "https://api.example.com/v1/users/.%E2%80%8B./admin",
+        "https://api.example.com/v1/users/\u{2025}/admin",
+        "https://api.example.com/v1/users/.../admin",
+        // Patterns, which some programs expand.
+        "https://api.example.com/v1/users/{..,x}/admin",
+        "https://api.example.com/v1/users/[.-.][.-.]/admin",
+        "https://{api.example.com,evil.example}/v1/users",
+        "https://ap[i].example.com/v1/users",
+        "https://evil.example/{x,y}",
+        // More than one.
+        "https://evil.example/,https://api.example.com/v1/users",
+        "https://evil.example/ https://api.example.com/v1/users",
+        "https://evil.example/|https://api.example.com/v1/users",
+        "https://api.example.com/v1/users\"https://evil.example",
+        "<https://api.example.com/v1/users>",
+        // The same host, by another way.
+        "http://api.example.com/v1/users",
+        "http://api.example.com:443/v1/users",
+        "ftp://api.example.com/v1/users",
+        "wss://api.example.com/v1/users",
+        "git+https://API.example.com/v1/users",
+        "feed:https://api.example.com/v1/users",
+        "view-source:https://api.example.com/v1/users",
+        "file:////api.example.com/v1/users",
         "not an address",
         "",
     ] {
@@ -128,6 +164,27 @@ fn a_number_that_is_an_address_in_another_form_never_differs() {
     }
     assert_eq!(fit("http://127.0.0.1/x", origin, &[]), Fit::Differs);
     assert_eq!(fit("http://[::1]:8080/x", "http://[::1]:8080", &[]), Fit::Fits);
+}
+
+#[test]
+fn this_computer_is_the_same_by_each_of_its_names() {
+    for origin in ["http://localhost:8080", "http://127.0.0.1:8080", "http://[::1]:8080"] {
+        for text in [
+            "http://localhost:8080/x",
+            "http://127.0.0.1:8080/x",
+            "http://127.0.0.2:8080/x",
+            "http://0.0.0.0:8080/x",
+            "http://[::1]:8080/x",
+            "http://app.localhost:8080/x",
+        ] {
+            let expected = match text.strip_suffix("/x") == Some(origin) {
+                true => Fit::Fits,
+                false => Fit::Unsure,
+            };
+            assert_eq!(fit(text, origin, &[]), expected, "{text} for {origin}");
+        }
+        assert_eq!(fit("http://localhost:9090/x", origin, &[]), Fit::Differs);
+    }
 }
 
 #[test]
