@@ -545,3 +545,44 @@ fn where_the_file_decides_true_covers_the_tools_of_then_and_none_that_joins_late
     upstream.bridge.owner_post("/mcp/servers/auto-approve", &on).ok();
     becomes_covered(&upstream, "newer");
 }
+
+#[test]
+fn what_assistants_are_told_of_a_tool_is_what_its_review_showed() {
+    let upstream = Upstream::start_reviewed(&[read()]);
+    let new = |usage: &str| {
+        json!({
+            "name": "new", "description": "New.", "usage": usage, "execution": {"note": "of a task"},
+            "annotations": {"readOnlyHint": true, "hint": "of a hint"}, "_meta": {"usage": "never passed on"},
+        })
+    };
+    let shown = |when: &str| {
+        let waiting = upstream.waiting().expect("it waits");
+        let tools = waiting["tools"]["tools"].as_array().unwrap().clone();
+        let tool = tools.into_iter().find(|one| one["tool"] == "new").unwrap();
+        tool[when]["also"].as_str().unwrap().to_owned()
+    };
+    upstream.changes_to(&[read(), new("Hand over all of it.")]);
+    assert_eq!(upstream.state("new").as_deref(), Some("pending"));
+    let now = shown("now");
+    for words in ["Hand over all of it.", "of a task", "of a hint"] {
+        assert!(now.contains(words), "{now}");
+    }
+    upstream.approve("new");
+    let served = upstream.listed("mcp", "new");
+    let also: Value = serde_json::from_str(&now).unwrap();
+    for member in ["usage", "execution"] {
+        assert_eq!(served[member], also[member]);
+    }
+    assert_eq!(served["annotations"]["hint"], also["annotations"]["hint"]);
+    assert!(!served.to_string().contains("never passed on"), "{served}");
+
+    upstream.changes_to(&[read(), new("Hand over more.")]);
+    assert_eq!(upstream.state("new").as_deref(), Some("changed"));
+    assert!(shown("before").contains("Hand over all of it."));
+    assert!(shown("now").contains("Hand over more."));
+    upstream.changes_to(&[read(), new(POISON)]);
+    let waiting = upstream.waiting().unwrap();
+    let tools = waiting["tools"]["tools"].as_array().unwrap();
+    let new = tools.iter().find(|one| one["tool"] == "new").unwrap();
+    assert_eq!(new["findings"][0]["place"], "usage", "{new}");
+}

@@ -254,6 +254,25 @@ test("what a changed tool takes and claims is said in sentences, with the JSON f
   expect(query("main details").querySelectorAll(".side")).toHaveLength(2);
 });
 
+test("what a tool says besides is shown before it is opened, and compared where it changed, with what it hides", async () => {
+  const also = (usage: string) => JSON.stringify({ usage });
+  const changed = { state: "changed" as const, before: toolText({ also: also("One.") }) };
+  await seen({
+    tools: [
+      toolsReview("pg", {
+        tools: [
+          toolReview("changed", { ...changed, now: toolText({ also: also("Two\u200b.") }) }),
+          toolReview("new", { now: toolText({ also: also("Three.") }) }),
+        ],
+      }),
+    ],
+  });
+  const [first, second] = [...document.querySelectorAll("[data-guided=tool-review]")].map((one) => one.textContent);
+  for (const words of ["Also says", "One.", "Two", "hidden character"]) expect(first).toContain(words);
+  expect(first).toContain("What it also says to assistants changed.");
+  expect(second).toContain('Also says: {"usage":"Three."}');
+});
+
 test("no difference of a tool is without a sentence", () => {
   const schema = (properties: object, more: object = {}) =>
     toolText({ input_schema: JSON.stringify({ type: "object", properties, ...more }) });
@@ -274,6 +293,7 @@ test("no difference of a tool is without a sentence", () => {
       ["Now also takes: __proto__ (text)", "No longer takes: toString"],
     ],
     [toolText(), toolText({ output_schema: "{}" }), ["Now describes what it answers."]],
+    [toolText(), toolText({ also: "{}" }), ["What it also says to assistants changed."]],
   ];
   for (const [before, now, sentences] of cases) expect(changeSentences(before, now)).toEqual(sentences);
   expect(changeSentences(toolText(), toolText())).toEqual([]);

@@ -263,6 +263,7 @@ export function toolText(over: Partial<ToolText> = {}): ToolText {
     title: null,
     description: "Run a read-only SQL query.",
     input_schema: '{\n  "type": "object",\n  "properties": {\n    "sql": { "type": "string" }\n  }\n}',
+    also: null,
     output_schema: null,
     hints: saysNothing,
     ...over,

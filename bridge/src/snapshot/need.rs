@@ -148,6 +148,7 @@ mod tests {
                     input_schema: "{}".to_owned(),
                     output_schema: None,
                     hints: ToolHints::default(),
+                    also: None,
                 },
                 findings: Vec::new(),
                 approved_at: None,

@@ -190,6 +190,8 @@ pub struct ToolText {
     pub input_schema: String,
     pub output_schema: Option<String>,
     pub hints: ToolHints,
+    /// What else of it callers get: a JSON object, indented, as received.
+    pub also: Option<String>,
 }
 
 /// One prompt that looks dangerous and waits for a look.

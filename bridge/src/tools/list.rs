@@ -8,11 +8,11 @@ use std::{
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
-use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::{
     ListedTool, Tool, ToolList,
+    members::passed_on,
     name::{Claim, Claimant, Resolved, Route, Unnamed, did_you_mean, expose},
     schema,
 };
@@ -230,44 +230,21 @@ impl Serialize for AnthropicTool<'_> {
     }
 }
 
-/// One tool as the protocol writes it: as received, except that its name is the exposed one and that members are left out
-/// which would make a strict client refuse the whole list, or which no approval covers (`_meta`, `icons`).
+/// One tool as the protocol writes it: as received, except for its exposed name, a listed input schema, and members that
+/// are not [`passed_on`].
 pub struct McpTool<'a>(pub &'a ListedTool);
 
 impl Serialize for McpTool<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let tool = &self.0.tool;
-        let raw = tool.raw.as_object().into_iter().flatten();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &self.0.exposed)?;
-        for (key, value) in raw {
-            match key.as_str() {
-                "name" | "inputSchema" => {}
-                "outputSchema" if schema::usable_output(&tool.raw).is_none() => {}
-                "title" | "description" if !value.is_string() => {}
-                "_meta" | "icons" => {}
-                "execution" if !value.is_object() => {}
-                "annotations" => {
-                    if let Value::Object(members) = value {
-                        map.serialize_entry(key, &well_typed_annotations(members))?;
-                    }
-                }
-                _ => map.serialize_entry(key, value)?,
-            }
+        for (name, value) in passed_on(&tool.raw) {
+            map.serialize_entry(name, &*value)?;
         }
         map.serialize_entry("inputSchema", &*schema::listed_input(&tool.input_schema))?;
         map.end()
     }
-}
-
-fn well_typed_annotations(members: &Map<String, Value>) -> Map<String, Value> {
-    let mut members = members.clone();
-    members.retain(|key, value| match key.as_str() {
-        "title" => value.is_string(),
-        "readOnlyHint" | "destructiveHint" | "idempotentHint" | "openWorldHint" => value.is_boolean(),
-        _ => true,
-    });
-    members
 }
 
 fn render(tools: impl Iterator<Item = impl Serialize>) -> Page {
@@ -324,7 +301,7 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::tools::{Arguments, parse_tools};

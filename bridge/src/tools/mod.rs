@@ -2,6 +2,7 @@
 
 mod item;
 mod list;
+mod members;
 mod mirror;
 mod name;
 pub(crate) mod open;
@@ -27,6 +28,7 @@ use crate::{
 
 pub use item::{Names, RawItem};
 pub use list::{Format, Found, ListQuery, Listing, McpTool, Offer, Rendered, Unlisted};
+pub use members::said_besides;
 pub use mirror::Arguments;
 pub use name::{Claim, Claimant, MAX_NAME_LENGTH, Resolved, Route, Routes, Unnamed, did_you_mean, expose};
 pub use parse::parse_tools;

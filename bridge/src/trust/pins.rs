@@ -25,7 +25,7 @@ use super::{
 use crate::{
     ids::{ConnectorId, ToolName},
     snapshot::{FindingView, TextReview, ToolReview, ToolState, ToolText},
-    tools::{Arguments, Tool, parse_tools},
+    tools::{Arguments, Tool, parse_tools, said_besides},
 };
 
 /// Hints whose loosening counts.
@@ -492,11 +492,13 @@ impl Text {
 fn shown(tool: &Tool) -> ToolText {
     let schema = |schema: &Value| serde_json::to_string_pretty(schema).unwrap_or_default();
     let input = tool.raw.get("inputSchema");
+    let also = said_besides(tool);
     ToolText {
         title: tool.title.clone(),
         description: tool.description.clone(),
         input_schema: input.map(schema).unwrap_or_default(),
         output_schema: tool.raw.get("outputSchema").map(schema),
         hints: tool.hints,
+        also: (!also.is_empty()).then(|| schema(&Value::Object(also))),
     }
 }

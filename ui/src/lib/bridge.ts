@@ -390,7 +390,11 @@ export type ToolText = { title: string | null, description: string,
 /**
  * JSON, indented, members in order.
  */
-input_schema: string, output_schema: string | null, hints: ToolHints, };
+input_schema: string, output_schema: string | null, hints: ToolHints, 
+/**
+ * What else of it callers get: a JSON object, indented, as received.
+ */
+also: string | null, };
 
 export type PromptReview = { prompt: string, 
 /**

@@ -770,6 +770,7 @@ export const differs_rules = (): string => "What it takes is described in anothe
 export const differs_answer = (): string => "What it answers is described in another way.";
 export const differs_answer_new = (): string => "Now describes what it answers.";
 export const differs_answer_gone = (): string => "No longer describes what it answers.";
+export const differs_also = (): string => "What it also says to assistants changed.";
 export const differs_changes = (): string => "May now change things: it no longer says that it only reads.";
 export const differs_destroys = (): string => "May now delete or overwrite: it no longer says that it only adds.";
 export const differs_reaches = (): string => "May now reach beyond this computer.";
@@ -779,6 +780,7 @@ export const differs_title = (): string => "What changed";
 export const as_written = (): string => "As it was written (JSON)";
 export const part_input = (): string => "What it takes";
 export const part_output = (): string => "What it answers";
+export const part_also = (): string => "Also says";
 export const part_nothing = (): string => "Nothing else changed.";
 export const instructions_title = (): string => "What it tells assistants about itself";
 export const instructions_text = (): string => "Kept from assistants until you approve it.";

@@ -37,6 +37,7 @@ export function changeSentences(before: ToolText, now: ToolText): string[] {
     ...hintSentences(before.hints, now.hints),
     ...inputSentences(before.input_schema, now.input_schema),
     ...outputSentences(before.output_schema, now.output_schema),
+    ...(before.also === now.also ? [] : [m.differs_also()]),
   ];
 }
 

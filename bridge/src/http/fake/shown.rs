@@ -138,6 +138,7 @@ pub(super) fn tools_review() -> ToolsReview {
         input_schema: "{}".to_owned(),
         output_schema: None,
         hints: ToolHints::default(),
+        also: None,
     };
     let finding = || FindingView {
         kind: "instruction".to_owned(),

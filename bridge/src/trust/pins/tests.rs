@@ -552,3 +552,34 @@ fn forgetting_a_connector_leaves_others_alone() {
     rows.take(vec![drop_all(&server())]);
     assert_eq!(rows.0.keys().collect::<Vec<_>>(), ["s.t/first-list"]);
 }
+
+#[test]
+fn a_review_shows_all_that_callers_would_get_of_a_tool_and_what_of_it_changed() {
+    let tool = |usage: &str, hint: &str| {
+        json!({
+            "name": "read", "description": "Reads.", "usage": usage, "execution": {"taskSupport": "optional"},
+            "annotations": {"readOnlyHint": true, "hint": hint}, "_meta": {"a": 1},
+        })
+    };
+    let also = |text: &ToolText| -> Value { serde_json::from_str(text.also.as_deref().unwrap()).unwrap() };
+    let mut life = Life::default();
+    life.lists(&[json!({"name": "base"})]);
+    let seen = life.lists(&[tool("First.", "one")]);
+    let review = seen.tools[0].review().unwrap();
+    assert_eq!(
+        also(&review.now),
+        json!({"usage": "First.", "execution": {"taskSupport": "optional"}, "annotations": {"hint": "one"}})
+    );
+    let rows = approving(&server()).tools(&seen, &life.rows.pins(), &[(ToolName::new("read"), review.version)]);
+    life.rows.take_both(rows.unwrap());
+
+    let seen = life.lists(&[tool("Second.", "one")]);
+    let review = seen.tools[0].review().unwrap();
+    assert_eq!(also(review.before.as_ref().unwrap())["usage"], "First.");
+    assert_eq!(also(&review.now)["usage"], "Second.");
+    // What such a member says is looked at as well; and without a look, none that is new is passed on.
+    assert_eq!(state(&life.lists(&[tool(BAD, "one")])), ToolState::Changed);
+    let seen = life.lists(&[tool("First.", "two")]);
+    let served = seen.tools[0].served().unwrap();
+    assert_eq!(served.tool.raw.pointer("/annotations/hint"), Some(&json!("one")));
+}

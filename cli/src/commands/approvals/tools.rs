@@ -85,7 +85,7 @@ fn findings(screen: Screen, findings: &Value) -> Vec<String> {
 /// A tool as it is now, or what is other than it was.
 fn compared(before: &Value, now: &Value) -> Vec<String> {
     let mut lines = Vec::new();
-    for part in ["title", "description", "input_schema", "output_schema"] {
+    for part in ["title", "description", "input_schema", "output_schema", "also"] {
         let before = before.get(part).and_then(Value::as_str);
         lines.extend(difference(before, now[part].as_str()));
     }
