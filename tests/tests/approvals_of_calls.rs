@@ -253,6 +253,36 @@ fn always_makes_a_rule_for_these_arguments_that_outlives_a_restart_until_it_is_w
 }
 
 #[test]
+fn what_a_call_left_out_is_left_out_in_the_rule_that_its_question_makes() {
+    let home = Home::new();
+    let told = home.path().join("told.json");
+    let properties = json!({"path": {"type": "string"}, "force": {"type": "boolean"}});
+    let tool = json!({"name": "remove", "inputSchema": {"type": "object", "properties": properties}});
+    std::fs::write(&told, json!({"tools": [tool]}).to_string()).unwrap();
+    let asked = Asked::with(home, |fake| fake.option("list", "told").option("told", told.display()));
+    std::thread::scope(|scope| {
+        let call = asked.call(scope, "remove", json!({"path": "a"}));
+        let question = wait_for_question(&asked.bridge);
+        asked.says(&question, &json!({"answer": "always"})).ok();
+        call.join().unwrap().ok();
+        asked.bridge.call("mcp__s__remove", &json!({"path": "a"})).ok();
+        let sentence = asked.rules()[0]["sentence"].as_str().unwrap().to_owned();
+        assert!(sentence.contains("“force” is left out"), "{sentence}");
+        for input in [
+            json!({"path": "a", "force": true}),
+            json!({"path": "a", "force": null}),
+            json!({"path": "a", "more": 1}),
+        ] {
+            let call = asked.call(scope, "remove", input);
+            let question = wait_for_question(&asked.bridge);
+            asked.says(&question, &json!({"answer": "deny"})).ok();
+            call.join().unwrap().refused(403, "denied");
+        }
+    });
+    assert_eq!(asked.arrived(), 2);
+}
+
+#[test]
 fn of_a_hundred_identical_calls_one_yes_runs_one() {
     let asked = Asked::start();
     std::thread::scope(|scope| {

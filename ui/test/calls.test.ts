@@ -383,6 +383,14 @@ test("an argument that the rule would not name is exactly what it was, and numbe
   expect(written).toContain('"conditions":{"n":{"is":"equals","value":12345678901234567890}}');
 });
 
+test("an argument that the call left out is left out in the rule, unless it may be anything", () => {
+  const draft: RuleDraft = { ...ruleDraft, arguments: { which: "each", conditions: { force: { is: "absent" } } } };
+  const [wish] = wishesOf(draft, [], true);
+  expect(wish?.chosen).toEqual({ is: "absent" });
+  expect(wish?.offers.map(({ is }) => is)).toEqual(["any", "absent"]);
+  expect(draftText(draft, [wish!])).toContain('"conditions":{"force":{"is":"absent"}}');
+});
+
 test("an unfinished condition makes no rule", () => {
   const wishes = wishesOf(ruleDraft, [argument("path", "notes/today.md")], true);
   expect(draftText(ruleDraft, [{ ...wishes[0]!, chosen: { is: "inside", folder: " " } }])).toBeNull();

@@ -76,7 +76,8 @@ impl BridgeHandle {
         }
     }
 
-    /// What a rule for this question would be: this caller, this tool, and the arguments that were given.
+    /// What a rule for this question would be: this caller, this tool, the arguments that were given, and none that were left
+    /// out.
     ///
     /// # Errors
     /// As [`BridgeHandle::answer_call`].
@@ -89,7 +90,7 @@ impl BridgeHandle {
         {
             for name in declared {
                 let given = open.matter.arguments.get(&name);
-                let condition = given.map_or(Condition::Any, |value| Condition::Equals { value: value.clone() });
+                let condition = given.map_or(Condition::Absent, |value| Condition::Equals { value: value.clone() });
                 conditions.insert(name, condition);
             }
         }

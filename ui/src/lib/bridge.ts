@@ -963,7 +963,7 @@ export type RuleKind = "tools" | "resources" | "prompts";
 
 export type RuleArguments = { "which": "any" } | { "which": "each", conditions: { [key in string]: ArgumentCondition }, };
 
-export type ArgumentCondition = { "is": "any" } | { "is": "equals", value: JsonValue, } | { "is": "one_of", values: Array<JsonValue>, } | { "is": "url", 
+export type ArgumentCondition = { "is": "any" } | { "is": "absent" } | { "is": "equals", value: JsonValue, } | { "is": "one_of", values: Array<JsonValue>, } | { "is": "url", 
 /**
  * Scheme, host and port as `https://host` or `https://host:8443`, the host in ASCII.
  */

@@ -611,6 +611,7 @@ export const lasting_day = (): string => "1 day";
 export const lasting_month = (): string => "30 days";
 export const lasting_until = (p: { time: string | number }): string => `until ${p.time}`;
 export const wish_any = (): string => "may be anything";
+export const wish_absent = (): string => "is left out";
 export const wish_equals = (): string => "is exactly this";
 export const wish_one_of = (): string => "is one of these";
 export const wish_url = (): string => "is an address below";
@@ -626,6 +627,7 @@ export const rule_unless_certain = (p: { conditions: string | number }): string 
 export const rule_and = (): string => " and ";
 export const rule_whatever = (): string => ", whatever the arguments are";
 export const rule_until = (p: { until: string | number }): string => `, until ${p.until}`;
+export const rule_absent = (p: { name: string | number }): string => `“${p.name}” is left out`;
 export const rule_equals = (p: { name: string | number; value: string | number }): string => `“${p.name}” is ${p.value}`;
 export const rule_one_of = (p: { name: string | number; values: string | number }): string => `“${p.name}” is one of ${p.values}`;
 export const rule_url = (p: { name: string | number; address: string | number }): string => `“${p.name}” is an address below ${p.address}`;

@@ -23,6 +23,7 @@ const longestValue = 80;
 /** What a person may choose of one argument. */
 export type Wish =
   | { is: "any" }
+  | { is: "absent" }
   /** `json` is the value's JSON text, as it was given. */
   | { is: "equals"; json: string }
   | { is: "one_of"; json: string }
@@ -58,6 +59,7 @@ function offersOf(
   isLocal: boolean,
 ): Wish[] {
   const offers: Wish[] = [{ is: "any" }];
+  if (!argument || condition?.is === "absent") offers.push({ is: "absent" });
   if (argument) offers.push({ is: "equals", json: jsonOf(argument) });
   else if (condition?.is === "equals") offers.push({ is: "equals", json: JSON.stringify(condition.value) });
   if (condition?.is === "one_of") offers.push({ is: "one_of", json: JSON.stringify(condition.values) });
@@ -77,6 +79,8 @@ export function conditionText(wish: Wish): string | null {
   switch (wish.is) {
     case "any":
       return '{"is":"any"}';
+    case "absent":
+      return '{"is":"absent"}';
     case "equals":
       return `{"is":"equals","value":${wish.json}}`;
     case "one_of":
@@ -147,6 +151,8 @@ function wishWords({ name: raw, chosen }: ArgumentWish): string | null {
   switch (chosen.is) {
     case "any":
       return null;
+    case "absent":
+      return m.rule_absent({ name });
     case "equals":
       return m.rule_equals({ name, value: shortened(plain(chosen.json), longestValue) });
     case "one_of":
@@ -170,6 +176,7 @@ function shownOf(condition: ArgumentCondition | undefined): string | null {
       return JSON.stringify(condition.values);
     case undefined:
     case "any":
+    case "absent":
     case "url":
     case "inside":
       return null;

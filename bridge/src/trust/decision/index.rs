@@ -132,7 +132,11 @@ fn needed_text(arguments: &Arguments) -> Option<(&str, &str)> {
         Arguments::Any => None,
         Arguments::Each { conditions } => conditions.iter().find_map(|(name, condition)| match condition {
             Condition::Equals { value } => Some((name.as_str(), value.as_str().filter(|text| !may_turn(text))?)),
-            Condition::Any | Condition::OneOf { .. } | Condition::Url { .. } | Condition::Inside { .. } => None,
+            Condition::Any
+            | Condition::Absent
+            | Condition::OneOf { .. }
+            | Condition::Url { .. }
+            | Condition::Inside { .. } => None,
         }),
     }
 }

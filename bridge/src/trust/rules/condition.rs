@@ -21,8 +21,10 @@ use super::{
 #[serde(tag = "is", rename_all = "snake_case", deny_unknown_fields)]
 #[ts(export_to = "bridge.ts", rename = "ArgumentCondition")]
 pub enum Condition {
-    /// Whatever it is, absent too.
+    /// Whatever it is, left out too.
     Any,
+    /// It is left out.
+    Absent,
     /// This JSON value: a rule that allows wants exactly it, numbers as they are written (`1` is not `1.0`), members in any
     /// order; one that denies is kept from its effect by what no server could turn into it.
     Equals {
@@ -99,11 +101,11 @@ impl Arguments {
 }
 
 impl Condition {
-    /// Whether an argument is certainly what is meant; one that is left out is so of [`Condition::Any`] alone.
+    /// Whether an argument is certainly what is meant.
     fn covers(&self, name: &str, given: Option<&Value>, declared: Declared<'_>, resolve: &Resolve<'_>) -> bool {
         match (self, given) {
-            (Self::Any, _) => true,
-            (_, None) => false,
+            (Self::Any, _) | (Self::Absent, None) => true,
+            (Self::Absent, Some(_)) | (_, None) => false,
             (Self::Equals { value }, Some(given)) => value == given,
             (Self::OneOf { values }, Some(given)) => values.contains(given),
             (Self::Url { .. } | Self::Inside { .. }, Some(given)) => {
@@ -117,7 +119,7 @@ impl Condition {
     fn may_mean(&self, name: &str, given: &Map<String, Value>, declared: Declared<'_>, resolve: &Resolve<'_>) -> bool {
         let is_other = |value| self.fit(value, declared.shape(name), resolve) == Fit::Differs;
         let differs = match (self, given.get(name)) {
-            (Self::Any, _) => false,
+            (Self::Any, _) | (Self::Absent, None) => false,
             (_, Some(value)) => is_other(value),
             (_, None) => match declared.left_out(name) {
                 LeftOut::NoSuch => true,
@@ -133,6 +135,9 @@ impl Condition {
         let is_text = shape.is_text_alone();
         match self {
             Self::Any => Fit::Fits,
+            // Many servers take nothing for what is left out.
+            Self::Absent if given.is_null() => Fit::Unsure,
+            Self::Absent => Fit::Differs,
             Self::Equals { value } => sameness(value, given, is_text),
             Self::OneOf { values } => values.iter().fold(Fit::Differs, |best, value| {
                 match (best, sameness(value, given, is_text)) {

@@ -70,7 +70,7 @@ pub enum Unfit {
     TooLong,
     #[error("\"{0}\" fits none of the connector's tools, so there is nothing to allow.")]
     NoTool(String),
-    #[error("Say for \"{argument}\" of {tool} what it has to be, or that it may be anything.")]
+    #[error("Say for \"{argument}\" of {tool} what it has to be, that it is left out, or that it may be anything.")]
     Unsaid { tool: ToolName, argument: String },
     #[error("None of these tools has an argument \"{0}\".")]
     NoArgument(String),
@@ -198,7 +198,7 @@ impl Rule {
 
     fn fault_of_condition(&self, name: &str, condition: &Condition, place: Place) -> Option<Unfit> {
         match condition {
-            Condition::Any | Condition::Equals { .. } => None,
+            Condition::Any | Condition::Absent | Condition::Equals { .. } => None,
             Condition::OneOf { values } if values.is_empty() => Some(Unfit::NoValue(name.to_owned())),
             Condition::OneOf { values } => (values.len() > MOST_PARTS).then_some(Unfit::TooLong),
             Condition::Url { origin, path } => {

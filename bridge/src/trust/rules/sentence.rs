@@ -79,6 +79,7 @@ impl Condition {
     fn said(&self, name: &str) -> Option<String> {
         Some(match self {
             Self::Any => return None,
+            Self::Absent => format!("“{name}” is left out"),
             Self::Equals { value } => format!("“{name}” is {value}"),
             Self::OneOf { values } => {
                 let values: Vec<_> = values.iter().map(ToString::to_string).collect();

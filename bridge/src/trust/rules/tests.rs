@@ -496,6 +496,7 @@ fn a_rule_can_be_said_in_a_sentence() {
         fingerprint: fingerprint(1),
     });
     let inside = each(&[
+        ("force", Condition::Absent),
         ("mode", Condition::Any),
         (
             "path",
@@ -532,7 +533,7 @@ fn a_rule_can_be_said_in_a_sentence() {
                 arguments: inside,
                 ..rule.clone()
             },
-            "Any program on this computer may use read of “Files”, if “path” is in the folder /notes.",
+            "Any program on this computer may use read of “Files”, if “force” is left out and “path” is in the folder /notes.",
         ),
         (
             Rule {

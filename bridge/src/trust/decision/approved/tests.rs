@@ -50,6 +50,7 @@ fn any_server() -> impl Strategy<Value = ConnectorId> {
 fn any_condition() -> impl Strategy<Value = Condition> {
     prop_oneof![
         2 => Just(Condition::Any),
+        1 => Just(Condition::Absent),
         1 => Just(Condition::Equals { value: json!(1) }),
         1 => Just(Condition::Equals { value: json!("1") }),
         1 => Just(Condition::OneOf { values: vec![json!(1), json!("1")] }),

@@ -86,6 +86,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 fn any_condition() -> impl Strategy<Value = Condition> {
     prop_oneof![
         1 => Just(Condition::Any),
+        1 => Just(Condition::Absent),
         6 => any_value().prop_map(|value| Condition::Equals { value }),
         1 => any_value().prop_map(|value| Condition::OneOf { values: vec![value, json!("z")] }),
     ]

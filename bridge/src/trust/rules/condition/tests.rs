@@ -126,6 +126,21 @@ fn a_no_holds_for_what_is_left_out_unless_the_tool_says_what_it_takes_instead() 
 }
 
 #[test]
+fn what_is_to_be_left_out_may_not_be_given() {
+    let rule = each(&[("path", equals("\"a\"")), ("force", Condition::Absent)]);
+    for (given, covered, meant) in [
+        (r#"{"path":"a"}"#, true, true),
+        (r#"{"path":"a","force":true}"#, false, false),
+        (r#"{"path":"a","force":false}"#, false, false),
+        (r#"{"path":"a","force":null}"#, false, true),
+        (r#"{"path":"a","Force":true}"#, false, true),
+    ] {
+        assert_eq!(covers(&rule, given), covered, "{given}");
+        assert_eq!(may_mean(&rule, given), meant, "{given}");
+    }
+}
+
+#[test]
 fn another_spelling_of_an_arguments_name_gets_past_no_rule() {
     let rule = each(&[("mode", equals("\"delete\""))]);
     for given in [r#"{"mode":"read","Mode":"delete"}"#, r#"{"mode":"read","MODE":"x"}"#] {
