@@ -90,7 +90,7 @@ test("the newest lines are kept by their number and by their characters", () => 
 });
 
 test("hidden characters are shown and emoji are left alone", () => {
-  expect(plain("a\u202eb\u200bc\u{e0041}\u001b[0m")).toBe("a⟨U+202E⟩b⟨U+200B⟩c⟨U+E0041⟩⟨U+001B⟩[0m");
+  expect(plain("a\u202eb\u200bc\u{e0041}\u001b[0m")).toBe("a⟨U+202E⟩b⟨U+200B⟩c⟨U+E0041⟩␛[0m");
   expect(plain("👩‍💻 line\n\ttab شکر‌گزار")).toBe("👩‍💻 line\n\ttab شکر‌گزار");
 });
 

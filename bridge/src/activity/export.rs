@@ -1,9 +1,6 @@
 //! Entries as lines of a file that other programs read. Pure.
 
-use std::{
-    borrow::Cow,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::Serialize;
 
@@ -106,14 +103,30 @@ fn word(value: &impl Serialize) -> String {
     json.trim_matches('"').to_owned()
 }
 
-/// RFC 4180. A table program runs what begins with one of these characters as a formula, unless an apostrophe is before it.
-fn cell(text: &str) -> Cow<'_, str> {
-    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    if !is_formula && !text.contains([',', '"', '\r', '\n']) {
-        return Cow::Borrowed(text);
+/// RFC 4180, always in quotes. A table program runs what begins with certain characters as a formula, and where a cell
+/// begins depends on what it takes for the separator and on what it leaves out: so wherever one could begin, an apostrophe
+/// stands before them. Lines of JSON have everything as it is.
+fn cell(text: &str) -> String {
+    let mut cell = String::with_capacity(text.len() + 2);
+    cell.push('"');
+    let mut may_begin = true;
+    for c in text.chars() {
+        if may_begin && begins_formula(c) {
+            cell.push('\'');
+        }
+        may_begin = c.is_whitespace() || c.is_control() || matches!(c, ',' | ';' | '|' | '"' | '\'' | '\u{feff}');
+        if c == '"' {
+            cell.push('"');
+        }
+        cell.push(c);
     }
-    let guard = if is_formula { "'" } else { "" };
-    Cow::Owned(format!("\"{guard}{}\"", text.replace('"', "\"\"")))
+    cell.push('"');
+    cell
+}
+
+/// The wide forms count as the narrow ones in some languages.
+fn begins_formula(c: char) -> bool {
+    matches!(c, '=' | '+' | '-' | '@' | '|' | '＝' | '＋' | '－' | '＠' | '｜')
 }
 
 #[cfg(test)]
@@ -162,8 +175,9 @@ mod tests {
         let line = line(&entry("read"), ExportFormat::Csv);
         assert_eq!(
             line,
-            "7,2026-11-03T12:34:56.007Z,walk_in,,,\"'-evil\",\"/usr/bin/a,b\",,12,call,files,read,,\
-             \"{\"\"kept\"\":\"\"shape\"\",\"\"value\"\":{\"\"path\"\":\"\"text(3)\"\"}}\",failed,tool_error,3,rule,r1,false\r\n"
+            "\"7\",\"2026-11-03T12:34:56.007Z\",\"walk_in\",\"\",\"\",\"'-evil\",\"/usr/bin/a,b\",\"\",\"12\",\"call\",\"files\",\
+             \"read\",\"\",\"{\"\"kept\"\":\"\"shape\"\",\"\"value\"\":{\"\"path\"\":\"\"text(3)\"\"}}\",\"failed\",\
+             \"tool_error\",\"3\",\"rule\",\"r1\",\"false\"\r\n"
         );
         assert_eq!(csv_header(ExportFormat::Csv).split(',').count(), 20);
     }
@@ -171,17 +185,46 @@ mod tests {
     #[test]
     fn no_cell_is_a_formula_and_none_breaks_its_line() {
         for (text, written) in [
-            ("plain", "plain"),
+            ("", "\"\""),
+            ("plain", "\"plain\""),
             ("=1+1", "\"'=1+1\""),
             ("+1", "\"'+1\""),
             ("-1", "\"'-1\""),
             ("@SUM(A1)", "\"'@SUM(A1)\""),
-            ("\t=1", "\"'\t=1\""),
+            ("|cmd", "\"'|cmd\""),
+            ("＝1", "\"'＝1\""),
+            ("\t=1", "\"\t'=1\""),
+            (" \u{a0}=1", "\" \u{a0}'=1\""),
+            ("\n=1", "\"\n'=1\""),
+            ("x;=1+1", "\"x;'=1+1\""),
+            ("x,-1", "\"x,'-1\""),
+            ("x;\"=1\"", "\"x;\"\"'=1\"\"\""),
             ("a\r\nb", "\"a\r\nb\""),
             ("say \"hi\"", "\"say \"\"hi\"\"\""),
-            ("a=b", "a=b"),
+            ("a=b", "\"a=b\""),
         ] {
             assert_eq!(cell(text), written);
+        }
+    }
+
+    #[test]
+    fn no_cell_is_a_formula_whatever_the_separator_is_taken_to_be() {
+        let formulas = ["=1+1", "+1", "-1", "@a", "|a", "=HYPERLINK(\"x\")"];
+        let befores = [
+            "", " ", "\t", "\n", "\r", "x;", "x,", "x\t", "x\n", "x|", "x; ", "x;\"", "x;'", "\u{feff}",
+        ];
+        for (before, formula) in befores
+            .iter()
+            .flat_map(|before| formulas.map(|formula| (before, formula)))
+        {
+            let line = line(&entry(&format!("{before}{formula}")), ExportFormat::Csv);
+            for separator in [',', ';', '\t', '|'] {
+                for cell in line.split(['\r', '\n', separator]) {
+                    // With and without what is left out around it.
+                    let bare = cell.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\u{feff}'));
+                    assert!(!bare.starts_with(['=', '+', '-', '@']), "{separator:?}: {line:?}");
+                }
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod finding;
 mod fold;
+mod hidden;
 mod names;
 mod others;
 mod phrases;
@@ -20,15 +21,15 @@ use std::{fmt, ops::Range};
 use serde_json::Value;
 
 use self::{
+    hidden::Class,
     rules::{Hit, Reach},
-    visible::Class,
 };
 use super::{Fingerprint, Unprintable};
 use crate::ids::ConnectorId;
 
 pub use finding::{Finding, FindingKind};
+pub(super) use hidden::is_hidden;
 pub use others::OtherTools;
-pub(super) use visible::is_hidden;
 pub use visible::{Piece, visible, visible_text};
 
 /// Most findings of one text or definition: enough to see that it must not be trusted.

@@ -1,9 +1,5 @@
-/**
- * Characters that hide or reorder text: controls, zero-width, bidirectional overrides, tags. Joiners and direction
- * marks stay, because emoji and right-to-left scripts need them.
- */
-export const hidden =
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u2028\u2029\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+/** Somebody else's words within a sentence of ours, as text. Pure. */
+import { pieces } from "./visible";
 
 /** At most this many characters, so that a name cannot push away what stands after it. */
 export function shortened(text: string, most: number): string {
@@ -11,10 +7,26 @@ export function shortened(text: string, most: number): string {
   return characters.length > most ? `${characters.slice(0, most).join("")}…` : text;
 }
 
-/** An upstream's text with hidden characters made visible, such as `⟨U+202E⟩`. Still text: never for `{@html}`. */
+/** An upstream's text with what it hides made visible, such as `⟨U+202E⟩`. Still text: never for `{@html}`. */
 export function plain(text: string): string {
-  return text.replace(hidden, (found) => {
-    const code = found.codePointAt(0) ?? 0;
-    return `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
-  });
+  return pieces(text)
+    .map((piece) => {
+      switch (piece.kind) {
+        case "text":
+          return piece.text;
+        case "hidden":
+          return stood(piece.name, piece.count);
+        case "secret_words":
+          return `⟨hidden: ${piece.text}⟩`;
+      }
+    })
+    .join("");
+}
+
+/** What stands in the place of hidden characters: the pictures of controls, names of all others. */
+function stood(name: string, count: number): string {
+  const code = Number.parseInt(name.slice(2), 16);
+  if (code > 0x1f && code !== 0x7f) return count === 1 ? `⟨${name}⟩` : `⟨${name}×${count}⟩`;
+  const picture = String.fromCharCode(code === 0x7f ? 0x2421 : 0x2400 + code);
+  return count <= 3 ? picture.repeat(count) : `⟨${picture}×${count}⟩`;
 }

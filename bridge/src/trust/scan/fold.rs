@@ -3,7 +3,7 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::visible;
+use super::hidden;
 
 /// Appends the copy of `text` to `out`.
 pub(super) fn fold(text: &str, out: &mut String) {
@@ -100,7 +100,7 @@ fn each(text: &str, mut push: impl FnMut(char, usize)) {
                 put(c.to_ascii_lowercase(), at, &mut blank);
                 after_word = true;
             }
-            _ if visible::class(c).is_some() => {}
+            _ if hidden::class(c).is_some() => {}
             _ => {
                 fold_char(c, |c| put(c, at, &mut blank));
                 after_word = true;

@@ -1,12 +1,12 @@
-//! Characters that nobody sees and a model reads: which they are, where they are in order, and how they are shown.
-//!
-//! In order are the joiners and selectors inside emoji, the flags of countries' parts, the joiners and marks of scripts
-//! that need them, and the line ends of Windows.
+//! Characters that nobody sees and a model reads: where a text has them, and how they are shown. Which they are says
+//! [`hidden`](super::hidden).
 
 use std::ops::Range;
 
 use serde::Serialize;
 use ts_rs::TS;
+
+use super::hidden::{Class, FLAG, class, flag_tags, in_order};
 
 /// A stretch of a text as it is shown to a person. All pieces, in order, are the whole text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
@@ -23,22 +23,6 @@ pub enum Piece {
         /// How many characters.
         count: usize,
     },
-}
-
-/// What kind of hidden character one is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
-    Control,
-    ZeroWidth,
-    /// Turns the direction of the text around it.
-    Direction,
-    /// A letter of the TAG block: whole texts can be written with them.
-    Tag,
-    /// Chooses how the character before it looks; any byte can be written with them.
-    Selector,
-    /// Looks like nothing but counts as a letter.
-    Filler,
-    PrivateUse,
 }
 
 /// Hidden characters of one kind that follow each other.
@@ -142,98 +126,6 @@ pub(super) fn runs(text: &str) -> Vec<Run> {
         }
     }
     runs
-}
-
-/// Whether nobody sees `c`, wherever it stands.
-pub(in crate::trust) fn is_hidden(c: char) -> bool {
-    class(c).is_some()
-}
-
-/// Which kind of hidden character `c` is, wherever it stands.
-pub(super) fn class(c: char) -> Option<Class> {
-    Some(match c {
-        '\t' | '\n' | ' '..='~' => return None,
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => Class::Control,
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{180e}'
-        | '\u{200b}'..='\u{200d}'
-        | '\u{2028}'
-        | '\u{2029}'
-        | '\u{2060}'..='\u{2065}'
-        | '\u{206a}'..='\u{206f}'
-        | '\u{feff}'
-        | '\u{fff0}'..='\u{fffb}'
-        | '\u{1d173}'..='\u{1d17a}' => Class::ZeroWidth,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Class::Direction,
-        '\u{e0000}'..='\u{e007f}' => Class::Tag,
-        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => Class::Selector,
-        '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}' => Class::Filler,
-        '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}' => Class::PrivateUse,
-        _ => return None,
-    })
-}
-
-/// The black flag, which tag letters after it make the flag of a part of a country.
-const FLAG: char = '\u{1f3f4}';
-
-/// Bytes of the tag letters that make a flag; 0 where they make none.
-fn flag_tags(after: &str) -> usize {
-    // Two letters for the country and up to three for the part, then the end.
-    let letters = after
-        .chars()
-        .take_while(|c| matches!(c, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}'))
-        .count();
-    match after.chars().nth(letters) {
-        Some('\u{e007f}') if (3..=5).contains(&letters) => (letters + 1) * FLAG.len_utf8(),
-        Some(_) | None => 0,
-    }
-}
-
-/// Whether a hidden character belongs where it stands.
-fn in_order(c: char, before: &str, after: &str) -> bool {
-    let previous = before.chars().next_back();
-    let next = after.chars().next();
-    match c {
-        '\r' => next == Some('\n'),
-        '\u{200d}' => {
-            let in_emoji = previous.is_some_and(|c| is_pictograph(c) || c == '\u{fe0f}' || c == '\u{e007f}')
-                && next.is_some_and(is_pictograph);
-            in_emoji || (previous.is_some_and(is_joining) && next.is_none_or(|c| is_joining(c) || !c.is_alphanumeric()))
-        }
-        '\u{200c}' => previous.is_some_and(is_joining) && next.is_some_and(is_joining),
-        '\u{fe0e}' | '\u{fe0f}' => previous.is_some_and(|previous| {
-            is_pictograph(previous) || (matches!(previous, '0'..='9' | '#' | '*') && next == Some('\u{20e3}'))
-        }),
-        '\u{fe00}'..='\u{fe02}' | '\u{e0100}'..='\u{e01ef}' => previous.is_some_and(is_han),
-        '\u{200e}' | '\u{200f}' | '\u{61c}' => {
-            let near = |mut chars: &mut dyn Iterator<Item = char>| (&mut chars).take(NEAR).any(is_right_to_left);
-            near(&mut before.chars().rev()) || near(&mut after.chars())
-        }
-        _ => false,
-    }
-}
-
-/// A mark of direction belongs to letters at most so many characters away.
-const NEAR: usize = 6;
-
-fn is_pictograph(c: char) -> bool {
-    matches!(c, '©' | '®' | '\u{203c}' | '\u{2049}' | '\u{2100}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}'
-        | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
-}
-
-fn is_right_to_left(c: char) -> bool {
-    matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' | '\u{10800}'..='\u{10fff}'
-        | '\u{1e800}'..='\u{1efff}')
-}
-
-/// Letters whose shape depends on joiners: Arabic and its kin, and the scripts of India.
-fn is_joining(c: char) -> bool {
-    matches!(c, '\u{620}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
-}
-
-fn is_han(c: char) -> bool {
-    matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
 /// The text that invisible characters spell, where they spell one.
