@@ -283,6 +283,19 @@ fn what_a_call_left_out_is_left_out_in_the_rule_that_its_question_makes() {
 }
 
 #[test]
+fn a_question_shows_the_end_of_the_longest_argument_too() {
+    let asked = Asked::start();
+    let text = format!("{}; DROP TABLE everything", "a".repeat(900_000));
+    std::thread::scope(|scope| {
+        let call = asked.call(scope, "echo", json!({"text": text}));
+        let question = wait_for_question(&asked.bridge);
+        assert_eq!(question["question"]["call"]["arguments"][0]["value"], text);
+        asked.says(&question, &json!({"answer": "deny"})).ok();
+        call.join().unwrap().refused(403, "denied");
+    });
+}
+
+#[test]
 fn of_a_hundred_identical_calls_one_yes_runs_one() {
     let asked = Asked::start();
     std::thread::scope(|scope| {

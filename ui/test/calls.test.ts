@@ -129,6 +129,11 @@ test("a changed question has to be read anew", async () => {
   expect(calls).toEqual([]);
 });
 
+test("what is sent and not shown of an argument is said", async () => {
+  await open(waiting(call("q1", { arguments: [argument("sql", "SELECT 1", { size: 1_200 })] })), place);
+  expect(words()).toContain("1,192 more characters at its end are sent and not shown here.");
+});
+
 test("what is long is folded with its size, what is hidden is marked, and what the tool does not know is said", async () => {
   const long = `Dear all,\n${"x".repeat(2_129)}\u200b`;
   const given = [

@@ -10,8 +10,9 @@ use crate::{
     tools::Tool,
 };
 
-/// Characters of one argument that are shown; its size is told all the same.
-const MOST_SHOWN: usize = 100_000;
+/// Characters of one argument that are shown: all that a request may hold unless the settings let it hold more. Of a longer
+/// one the window says how many are not shown.
+const MOST_SHOWN: usize = 1024 * 1024;
 
 /// The question whether `who` may do this; `writes` is what a look told of a file.
 pub(super) fn of(

@@ -30,6 +30,12 @@ export function sizeWords({ size }: ArgumentView): string {
   return m.characters({ count: size, amount: digits.format(size) });
 }
 
+/** What is sent of an argument and cannot be shown; null where all of it can. */
+export function unseenWords({ size, value }: ArgumentView): string | null {
+  const count = size - [...value].length;
+  return count > 0 ? m.argument_cut({ count, amount: digits.format(count) }) : null;
+}
+
 /** Whether it is the connector of files that comes with this app: its tools can be told in words. */
 export function isBuiltInFiles(connector: ConnectorView | undefined): boolean {
   return connector?.transport === "stdio" && /^neuron-connectd\s+files(?:\s|$)/.test(connector.summary);

@@ -47,7 +47,7 @@ pub(super) fn shown(screen: Screen, question: &Value, left: Duration) -> String 
             .take(MOST_SHOWN)
             .collect();
         let more = match argument["size"].as_u64() {
-            Some(size) if size > MOST_SHOWN as u64 => format!("… ({size} characters)"),
+            Some(size) if size > MOST_SHOWN as u64 => format!("… ({size} characters; --json shows them all)"),
             Some(_) | None => String::new(),
         };
         let unknown = match argument["known"] {
