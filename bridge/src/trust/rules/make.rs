@@ -92,6 +92,8 @@ pub enum Unfit {
     NoProgram(String),
     #[error("Reading a resource has no arguments that a rule could be about.")]
     NoArguments,
+    #[error("The ? in \"{0}\" would stand for any sign, a / too: end the address before it with a *.")]
+    AnySign(String),
     #[error("The rule would end before it begins.")]
     Over,
 }
@@ -166,7 +168,12 @@ impl Rule {
                     .find_map(|(name, condition)| self.fault_of_condition(name, condition, place))
             })
             .or_else(|| match (self.kind, self.effect) {
-                (Kind::Resources, _) => (self.arguments != Arguments::Any).then_some(Unfit::NoArguments),
+                (Kind::Resources, _) if self.arguments != Arguments::Any => Some(Unfit::NoArguments),
+                (Kind::Resources, Effect::Allow) => {
+                    let unclear = self.patterns.iter().find(|pattern| pattern.contains('?'));
+                    unclear.map(|pattern| Unfit::AnySign(pattern.clone()))
+                }
+                (Kind::Resources, Effect::Deny) => None,
                 (Kind::Tools, Effect::Allow) => self.fault_of_bound(tools),
                 (Kind::Tools, Effect::Deny) | (Kind::Prompts, _) => None,
             })

@@ -278,6 +278,13 @@ fn a_rule_that_says_too_little_or_nothing_is_not_made() {
             },
             Unfit::NoArguments,
         ),
+        (
+            RuleDraft {
+                kind: Kind::Resources,
+                ..draft("db://h/get?id=1")
+            },
+            Unfit::AnySign("db://h/get?id=1".into()),
+        ),
     ] {
         let shown = format!("{draft:?}");
         assert_eq!(make(draft), Err(expected), "{shown}");
