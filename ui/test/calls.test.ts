@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { RuleDraft } from "../src/lib/bridge";
 import { wakeMs } from "../src/lib/question";
 import { rpc } from "../src/lib/rpc";
-import { draftText, wishesOf } from "../src/lib/rule";
+import { draftText, ruleSentence, wishesOf } from "../src/lib/rule";
 import { ruleList } from "../src/lib/rule-list.svelte";
 import { toldMs } from "../src/lib/telling.svelte";
 import { pieces } from "../src/lib/visible";
@@ -394,6 +394,10 @@ test("an argument that the call left out is left out in the rule, unless it may 
   expect(wish?.chosen).toEqual({ is: "absent" });
   expect(wish?.offers.map(({ is }) => is)).toEqual(["any", "absent"]);
   expect(draftText(draft, [wish!])).toContain('"conditions":{"force":{"is":"absent"}}');
+  const said = (effect: RuleDraft["effect"]) =>
+    ruleSentence({ who: "A", effect, kind: "tools", what: "remove", connector: "Files", wishes: [wish!], until: null });
+  expect(said("allow")).toContain("if “force” is left out.");
+  expect(said("deny")).toContain("if “force” is left out, or that cannot be told for certain.");
 });
 
 test("an unfinished condition makes no rule", () => {
