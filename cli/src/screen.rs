@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
+use neuron_bridge::trust::scan::visible_text;
 use serde_json::Value;
 
 /// How standard output is to be written to.
@@ -186,12 +187,14 @@ pub(crate) fn json_text(body: &Value) -> String {
     out
 }
 
-/// Without what a terminal would act on or hide.
+/// With what a terminal would act on or hide made visible, as the window shows it; one line.
 pub(crate) fn harmless(text: &str) -> String {
-    text.chars()
-        .filter(|c| *c == '\t' || !c.is_control())
-        .filter(|c| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
-        .collect()
+    let on_one_line = |c| match c {
+        '\n' => '␊',
+        '\r' => '␍',
+        other => other,
+    };
+    visible_text(text).chars().map(on_one_line).collect()
 }
 
 fn cut(text: &str, most: usize) -> String {
@@ -292,9 +295,21 @@ mod tests {
 
     #[test]
     fn an_upstreams_text_cannot_drive_the_terminal() {
-        assert_eq!(Cell::plain("a\x1b[2Jb\r\nc\u{202e}d").text, "a[2Jb cd");
-        assert_eq!(TERMINAL.text("a\x1b]0;x\x07\n\tb"), "a]0;x\n\tb");
+        assert_eq!(Cell::plain("a\x1b[2Jb\r\nc\u{202e}d").text, "a␛[2Jb c⟨U+202E⟩d");
+        assert_eq!(TERMINAL.text("a\x1b]0;x\x07\n\tb"), "a␛]0;x␇\n\tb");
         assert_eq!(Screen::Plain.text("a\x1b"), "a\x1b");
+        for hidden in [
+            "\u{e0041}\u{e0042}",
+            "\u{fe01}\u{e0101}",
+            "\u{3164}",
+            "\u{2800}",
+            "\u{200b}",
+            "\n",
+            "\r",
+        ] {
+            let shown = harmless(&format!("a{hidden}b"));
+            assert!(shown.len() > 2 && !shown.contains(hidden), "{hidden:?} is {shown:?}");
+        }
     }
 
     #[test]

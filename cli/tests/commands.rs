@@ -70,7 +70,7 @@ fn tools_are_listed_and_searched() {
         ran.out,
         "TOOL                             WHAT IT DOES\n\
          mcp__filesystem__read_text_file  Read a text file.\n\
-         mcp__t__n                        [2JNow\n"
+         mcp__t__n                        ␛[2JNow\n"
     );
     let ran = bridge.run(&["tools", "-q", "read file", "--server", "a&b"]);
     ran.ends(0);

@@ -285,14 +285,23 @@ fn what_a_call_left_out_is_left_out_in_the_rule_that_its_question_makes() {
 #[test]
 fn a_question_shows_the_end_of_the_longest_argument_too() {
     let asked = Asked::start();
-    let text = format!("{}; DROP TABLE everything", "a".repeat(900_000));
-    std::thread::scope(|scope| {
-        let call = asked.call(scope, "echo", json!({"text": text}));
-        let question = wait_for_question(&asked.bridge);
-        assert_eq!(question["question"]["call"]["arguments"][0]["value"], text);
-        asked.says(&question, &json!({"answer": "deny"})).ok();
-        call.join().unwrap().refused(403, "denied");
-    });
+    let end = "; DROP TABLE everything";
+    let mut many = vec![json!(0); 450_000];
+    many.push(json!(end));
+    for sent in [json!(format!("{}{end}", "a".repeat(900_000))), json!(many)] {
+        std::thread::scope(|scope| {
+            let call = asked.call(scope, "echo", json!({"sent": sent}));
+            let question = wait_for_question(&asked.bridge);
+            let shown = &question["question"]["call"]["arguments"][0];
+            assert!(shown["value"].as_str().unwrap().contains(end));
+            assert_eq!(
+                shown["size"].as_u64().unwrap(),
+                shown["value"].as_str().unwrap().len() as u64
+            );
+            asked.says(&question, &json!({"answer": "deny"})).ok();
+            call.join().unwrap().refused(403, "denied");
+        });
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A call as a question to the person: everything that would be sent, and where. Pure.
 
+use serde_json::Value;
 use url::Url;
 
 use super::Published;
@@ -13,6 +14,9 @@ use crate::{
 /// Characters of one argument that are shown: all that a request may hold unless the settings let it hold more. Of a longer
 /// one the window says how many are not shown.
 const MOST_SHOWN: usize = 1024 * 1024;
+
+/// Bytes of JSON up to which it is indented: a deep or wide value grows many times by it.
+const LONGEST_INDENTED: usize = 16 * 1024;
 
 /// The question whether `who` may do this; `writes` is what a look told of a file.
 pub(super) fn of(
@@ -84,6 +88,15 @@ pub(super) fn place(launch: &Launch) -> (String, bool) {
     }
 }
 
+/// Indented where that is a help; what is long is no longer than it was sent.
+fn shown_json(value: &Value) -> String {
+    let written = value.to_string();
+    if written.len() > LONGEST_INDENTED {
+        return written;
+    }
+    serde_json::to_string_pretty(value).unwrap_or(written)
+}
+
 fn arguments(matter: &Matter, tool: Option<&Tool>) -> Vec<ArgumentView> {
     let declared = tool.and_then(|tool| tool.input_schema.get("properties")?.as_object());
     let mut arguments: Vec<_> = matter
@@ -92,7 +105,7 @@ fn arguments(matter: &Matter, tool: Option<&Tool>) -> Vec<ArgumentView> {
         .map(|(name, value)| {
             let text = value.as_str().map(str::to_owned);
             let is_text = text.is_some();
-            let whole = text.unwrap_or_else(|| serde_json::to_string_pretty(value).unwrap_or_default());
+            let whole = text.unwrap_or_else(|| shown_json(value));
             ArgumentView {
                 name: name.clone(),
                 size: u32::try_from(whole.chars().count()).unwrap_or(u32::MAX),

@@ -92,7 +92,9 @@ pub enum Unfit {
     NoProgram(String),
     #[error("Reading a resource has no arguments that a rule could be about.")]
     NoArguments,
-    #[error("The ? in \"{0}\" would stand for any sign, a / too: end the address before it with a *.")]
+    #[error(
+        "The ? in \"{0}\" would stand for any sign, a / too, so such an address cannot be allowed in advance: you are asked each time."
+    )]
     AnySign(String),
     #[error("The rule would end before it begins.")]
     Over,
