@@ -60,19 +60,40 @@ impl RowLive {
     }
 }
 
-/// "Connected" is told together with what is listed then, once that was looked at: until then what stood before stays.
-pub(crate) fn hold_back_connected(rows: &mut [Row], before: &[Row]) {
-    let is_connected = |live: &RowLive| live.view.machine.status() == Status::Connected;
+/// "Connected" and "sleeping" are told together with what is listed then, once that was looked at: until then what stood
+/// before stays, so that nobody who waits for either finds the tools missing.
+pub(crate) fn hold_back_unseen(rows: &mut [Row], before: &[Row]) {
     for live in rows.iter_mut().filter_map(|row| row.live.as_mut()) {
         let is_seen = |looked: &Arc<Looked>| Arc::ptr_eq(looked.list(), &live.view.tools);
-        if !is_connected(live) || live.looked.as_ref().is_some_and(is_seen) {
+        if live.looked.as_ref().is_some_and(is_seen) {
             continue;
         }
         let earlier = before.iter().filter_map(|row| row.live.as_ref());
         let mut earlier = earlier.filter(|earlier| earlier.entry.id == live.entry.id);
-        if let Some(earlier) = earlier.next().filter(|earlier| !is_connected(earlier)) {
+        let status = |live: &RowLive| live.view.machine.status();
+        if let Some(earlier) = earlier.next()
+            && waits_for_its_list(status(live), status(earlier))
+        {
             live.view = earlier.view.clone();
         }
+    }
+}
+
+/// Whether a status is told only once its list was looked at, where this one stood before.
+fn waits_for_its_list(status: Status, before: Status) -> bool {
+    match status {
+        Status::Connected => before != Status::Connected,
+        Status::Sleeping => !matches!(before, Status::Connected | Status::Sleeping),
+        Status::Disabled
+        | Status::Paused
+        | Status::Connecting
+        | Status::Retrying
+        | Status::NeedsSignIn
+        | Status::NeedsSecret
+        | Status::NeedsReview
+        | Status::KeychainUnavailable
+        | Status::Error
+        | Status::Invalid => false,
     }
 }
 

@@ -44,7 +44,7 @@ impl Owner {
             live.looked = self.pins.looked(&live.entry.id);
         }
         let before = self.inner.published.load_full();
-        publish::hold_back_connected(&mut rows, &before.rows);
+        publish::hold_back_unseen(&mut rows, &before.rows);
         let key = publish::list_key(&rows);
         let tools = if self.list_key.as_ref() == Some(&key) {
             before.tools.clone()
