@@ -79,11 +79,12 @@ pub(crate) fn hold_back_unseen(rows: &mut [Row], before: &[Row]) {
     }
 }
 
-/// Whether a status is told only once its list was looked at, where this one stood before.
+/// Whether a status is told only once its list was looked at, where this one stood before. What a click turned on shows at
+/// once.
 fn waits_for_its_list(status: Status, before: Status) -> bool {
     match status {
         Status::Connected => before != Status::Connected,
-        Status::Sleeping => !matches!(before, Status::Connected | Status::Sleeping),
+        Status::Sleeping => before == Status::NeedsSecret,
         Status::Disabled
         | Status::Paused
         | Status::Connecting
