@@ -60,8 +60,8 @@ impl RowLive {
     }
 }
 
-/// "Connected" and "sleeping" are told together with what is listed then, once that was looked at: until then what stood
-/// before stays, so that nobody who waits for either finds the tools missing.
+/// "Connected", and "sleeping" after a secret was missing, are told together with what is listed then, once that was looked
+/// at: until then what stood before stays, so that nobody who waits for either finds the tools missing.
 pub(crate) fn hold_back_unseen(rows: &mut [Row], before: &[Row]) {
     for live in rows.iter_mut().filter_map(|row| row.live.as_mut()) {
         let is_seen = |looked: &Arc<Looked>| Arc::ptr_eq(looked.list(), &live.view.tools);
