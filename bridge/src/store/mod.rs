@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::snapshot::{Notice, NoticeLevel};
 
@@ -146,7 +146,7 @@ impl Store {
             let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             let mut beside = is_open();
             let opened = Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-                .and_then(|connection| settle(&connection).map(|()| connection));
+                .and_then(|mut connection| settle(&mut connection).map(|()| connection));
             *beside = Beside {
                 connection: Some(opened.map_err(|source| self.database(source))?),
                 file: inner.files,
@@ -238,8 +238,10 @@ impl Store {
 }
 
 /// What each connection needs to be told.
-fn settle(connection: &Connection) -> rusqlite::Result<()> {
+fn settle(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
+    // One that begins by reading is refused at once, without waiting, where the other connection wrote before it writes.
+    connection.set_transaction_behavior(TransactionBehavior::Immediate);
     // In WAL mode this loses no committed row when the program dies, and cannot damage the file when the power does.
     connection.pragma_update(None, "synchronous", "normal")?;
     // Kibibytes, as a negative number: a tray app has better use for memory.

@@ -1,7 +1,7 @@
 //! The trust rows and the head that speaks for all of them, as they were handed over: whether they are ours is decided
 //! elsewhere, with a key that is not here.
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::{Store, StoreError};
 use crate::trust::rows::{Code, Delta, Row, Stored, StoredHead, StoredRow};
@@ -29,7 +29,7 @@ impl Store {
     pub(crate) fn trust_rows(&self) -> Result<Stored, StoreError> {
         self.with(|db| {
             // One view of both tables.
-            let view = db.transaction()?;
+            let view = db.transaction_with_behavior(TransactionBehavior::Deferred)?;
             let head = head(&view)?;
             let rows = rows(&view)?;
             Ok(Stored { head, rows })

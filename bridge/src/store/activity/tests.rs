@@ -338,3 +338,25 @@ fn a_hundred_thousand_rows_are_paged_and_searched_quickly_and_no_more_are_kept()
     );
     assert!(quick < std::time::Duration::from_millis(500), "{quick:?}");
 }
+
+#[test]
+fn what_reads_before_it_writes_waits_for_activity_and_is_not_refused() {
+    let (_folder, store) = open();
+    let id = ConnectorId::parse("files").unwrap();
+    store.note_secret(&id, "token").unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for _ in 0..300 {
+                store.append_activity(&[call(1, "files", "read", ActivityOutcome::Ok)], KEEP_ALL)?;
+            }
+            Ok::<(), StoreError>(())
+        });
+        let mut turn = 0;
+        while !writer.is_finished() {
+            turn += 1;
+            let present = [id.clone()].into_iter().filter(|_| turn % 2 == 0).collect();
+            store.secrets_without_entry(&present, 5, 1).unwrap();
+        }
+        writer.join().unwrap().unwrap();
+    });
+}
