@@ -57,7 +57,13 @@ pub use self::sign_in::SignInAsk;
 pub use self::start::{BridgeOptions, DEFAULT_PORT, Headless, Shell, StartError};
 pub use self::versions::PackageVersions;
 pub use self::wishes::Pending;
-use self::{decide::Rules, owner::Command, person_file::Edit, pins::Looked, publish::Row};
+use self::{
+    decide::Rules,
+    owner::{Command, Reply},
+    person_file::Edit,
+    pins::Looked,
+    publish::Row,
+};
 pub use crate::approval::{ApprovalAnswer, Patience};
 use crate::{
     approval::Approvals,
@@ -77,6 +83,9 @@ use crate::{
     trust::{LaunchIdentity, decision::View},
     wishes::Wishes,
 };
+
+/// What is listed is waited for at most this long.
+const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 /// One call as it came in; `input` is forwarded exactly as it is.
 #[derive(Debug, Clone)]
@@ -348,6 +357,11 @@ impl BridgeHandle {
     }
 
     async fn edit(&self, edit: Edit) -> Result<(), ApiError> {
+        self.order(|reply| Command::Edit(edit, reply)).await
+    }
+
+    /// Has the owner do what the person wants; what came of it is in the published snapshot then.
+    async fn order(&self, command: impl FnOnce(Reply) -> Command) -> Result<(), ApiError> {
         let (reply, done) = oneshot::channel();
         let stopping = || {
             ApiError::new(
@@ -355,20 +369,15 @@ impl BridgeHandle {
                 "Neuron Connect is being stopped; nothing was changed.",
             )
         };
-        self.inner
-            .commands
-            .send(Command::Edit(edit, reply))
-            .await
-            .map_err(|_| stopping())?;
-        done.await.unwrap_or_else(|_| Err(stopping()))
+        let sent = self.inner.commands.send(command(reply)).await;
+        sent.map_err(|_| stopping())?;
+        let outcome = done.await.unwrap_or_else(|_| Err(stopping()));
+        self.settled().await;
+        outcome
     }
 
-    /// Waits until everything that happened before is in the published snapshot.
     async fn settled(&self) {
-        let (reply, done) = oneshot::channel();
-        if self.inner.commands.send(Command::Publish(reply)).await.is_ok() {
-            let _ = done.await;
-        }
+        self.inner.settled().await;
     }
 
     fn door(&self, id: &ConnectorId) -> Result<Door, ApiError> {
@@ -394,6 +403,18 @@ impl BridgeHandle {
             .find(|view| view.id == id.as_str())
             .cloned()
             .ok_or_else(|| unknown_server(id.as_str()))
+    }
+}
+
+impl Inner {
+    /// Waits until everything that happened before is in the published snapshot; not longer than a keychain that hangs may
+    /// keep what joins by itself.
+    async fn settled(&self) {
+        let (reply, done) = oneshot::channel();
+        if self.commands.send(Command::Publish(reply)).await.is_ok() {
+            // What is missing then comes with a later snapshot.
+            let _ = tokio::time::timeout(SETTLED_WITHIN, done).await;
+        }
     }
 }
 

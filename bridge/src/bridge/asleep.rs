@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use tokio::sync::oneshot;
 
 use super::{
     BridgeHandle,
@@ -51,16 +50,7 @@ impl BridgeHandle {
     /// `not_found`, also where the rules or the launch are others by now; `not_saved`, `keychain_unavailable`.
     pub async fn answer_asleep(&self, id: String, keep: bool) -> Result<(), ApiError> {
         if keep {
-            let (reply, done) = oneshot::channel();
-            let stopping = || {
-                ApiError::new(
-                    Code::Unavailable,
-                    "Neuron Connect is being stopped; nothing was decided.",
-                )
-            };
-            let sent = self.inner.commands.send(Command::KeepRules(id, reply)).await;
-            sent.map_err(|_| stopping())?;
-            return done.await.unwrap_or_else(|_| Err(stopping()));
+            return self.order(|reply| Command::KeepRules(id, reply)).await;
         }
         let published = self.inner.published.load_full();
         let found = published.rules.asleep.iter().find(|(known, _)| *known == id);

@@ -10,7 +10,9 @@ use super::{
     activity::{DecidedBy, Recording},
     ask::{self, Subject},
     permit::{Permit, Wanted},
-    pins, results,
+    pins,
+    publish::RowLive,
+    results,
 };
 use crate::{
     activity::{Entry, Outcome, WhoRecord},
@@ -36,7 +38,8 @@ struct Target {
 }
 
 pub(super) async fn run(inner: &Arc<Inner>, caller: Caller, request: CallRequest) -> Result<CallAnswer, ApiError> {
-    let target = find(inner, &caller, &request.name).map_err(|unfound| unfound.told(inner, &caller, &request))?;
+    let target = found(inner, &caller, &request.name).await;
+    let target = target.map_err(|unfound| unfound.told(inner, &caller, &request))?;
     let number = inner.calls.fetch_add(1, Ordering::Relaxed) + 1;
     let begun = Instant::now();
     inner.events.publish(Event::CallStarted {
@@ -114,20 +117,23 @@ impl Drop for Finish<'_> {
     }
 }
 
+/// Whether a name can be of a tool of this connector.
+fn may_be_of(name: &str, server: &str) -> bool {
+    let exposed: String = server
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    [server, &exposed]
+        .iter()
+        .any(|server| name.starts_with(&format!("mcp__{server}__")))
+}
+
 /// A name that can only be of a connector whose tools are not shown: which they are is not known yet.
 fn withheld(published: &Published, caller: &Caller, name: &str) -> Option<ApiError> {
-    let is_of = |server: &str| {
-        let exposed: String = server
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-            .collect();
-        [server, &exposed]
-            .iter()
-            .any(|server| name.starts_with(&format!("mcp__{server}__")))
-    };
     let shared = published.doors.values().map(|door| &door.shared);
-    let of_it =
-        shared.filter(|shared| caller.sees(shared.id.as_str()) && shared.entry().enabled && is_of(shared.id.as_str()));
+    let of_it = shared.filter(|shared| {
+        caller.sees(shared.id.as_str()) && shared.entry().enabled && may_be_of(name, shared.id.as_str())
+    });
     of_it
         .into_iter()
         .find_map(|shared| Some(unavailable(&shared.name(), shared.view().machine.withheld()?)))
@@ -156,6 +162,26 @@ fn entry(inner: &Inner, caller: &Caller, request: &CallRequest, server: &Connect
         arguments: inner.world.activity.arguments(&request.input),
     };
     Entry::new(WhoRecord::from(caller), what)
+}
+
+/// What may be called by this name; a tool whose connector's list is being looked at is waited for.
+async fn found(inner: &Inner, caller: &Caller, name: &str) -> Result<Target, Unfound> {
+    let found = find(inner, caller, name);
+    let may_come = found.as_ref().map_or(true, |target| target.hidden.is_some());
+    let is_looked_at = || {
+        let published = inner.published.load();
+        let mut live = published.rows.iter().filter_map(|row| row.live.as_ref());
+        let is_open = |live: &RowLive| {
+            let door = published.doors.get(&live.entry.id);
+            door.is_some_and(|door| live.is_looked_at(&door.shared.view()))
+        };
+        live.any(|live| may_be_of(name, live.entry.id.as_str()) && is_open(live))
+    };
+    if !(may_come && is_looked_at()) {
+        return found;
+    }
+    inner.settled().await;
+    find(inner, caller, name)
 }
 
 fn find(inner: &Inner, caller: &Caller, name: &str) -> Result<Target, Unfound> {

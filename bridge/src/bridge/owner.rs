@@ -48,17 +48,20 @@ const STOP_WITHIN: Duration = Duration::from_secs(4);
 /// What happened last is given up after this long.
 const LAST_ENTRIES_WITHIN: Duration = Duration::from_millis(500);
 
+/// Where it is told what came of an order.
+pub(crate) type Reply = oneshot::Sender<Result<(), ApiError>>;
+
 /// What the owner is asked to do.
 pub(crate) enum Command {
-    Edit(Edit, oneshot::Sender<Result<(), ApiError>>),
-    Review(ReviewOrder, oneshot::Sender<Result<(), ApiError>>),
+    Edit(Edit, Reply),
+    Review(ReviewOrder, Reply),
     /// Rules that sleep go on, by the id of what is shown of them.
-    KeepRules(String, oneshot::Sender<Result<(), ApiError>>),
-    Pause(PauseOrder, oneshot::Sender<Result<(), ApiError>>),
+    KeepRules(String, Reply),
+    Pause(PauseOrder, Reply),
     Reload(oneshot::Sender<()>),
     /// Publishes, and tells once everything that is known was looked at.
     Publish(oneshot::Sender<()>),
-    Pins(ConnectorId, PinEdit, oneshot::Sender<Result<(), ApiError>>),
+    Pins(ConnectorId, PinEdit, Reply),
     RunRule(RunRule, oneshot::Sender<()>),
     Shutdown(oneshot::Sender<()>),
 }

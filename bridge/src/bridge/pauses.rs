@@ -1,14 +1,13 @@
 //! Pausing connectors and everything, and going on.
 
 use serde_json::Value;
-use tokio::sync::oneshot;
 
 use super::{
     BridgeHandle,
     owner::{Command, Owner},
 };
 use crate::{
-    error::{ApiError, Code},
+    error::ApiError,
     ids::ConnectorId,
     ledger::{Change, Row, RowKind},
     snapshot::WhoView,
@@ -43,16 +42,7 @@ impl BridgeHandle {
     }
 
     pub(super) async fn pause(&self, order: PauseOrder) -> Result<(), ApiError> {
-        let (reply, done) = oneshot::channel();
-        let stopping = || {
-            ApiError::new(
-                Code::Unavailable,
-                "Neuron Connect is being stopped; nothing was changed.",
-            )
-        };
-        let sent = self.inner.commands.send(Command::Pause(order, reply)).await;
-        sent.map_err(|_| stopping())?;
-        done.await.unwrap_or_else(|_| Err(stopping()))
+        self.order(|reply| Command::Pause(order, reply)).await
     }
 }
 

@@ -7,8 +7,6 @@ mod looking;
 
 use std::{collections::HashMap, sync::Arc};
 
-use tokio::sync::oneshot;
-
 pub(super) use self::board::PinBoard;
 use self::looking::Key;
 use super::{BridgeHandle, Caller, owner::Command};
@@ -100,6 +98,11 @@ impl Looked {
     /// The list that was looked at.
     pub fn list(&self) -> &Arc<KnownTools> {
         &self.key.list
+    }
+
+    /// Whether this is a look at what a connector that may be used lists now.
+    pub fn is_of(&self, list: &Arc<KnownTools>) -> bool {
+        Arc::ptr_eq(self.list(), list) && !self.key.is_withheld
     }
 
     /// Every tool of it, with what callers see of it or why they do not.
@@ -249,21 +252,11 @@ impl BridgeHandle {
     }
 
     async fn pin_edit(&self, server: ConnectorId, edit: PinEdit) -> Result<(), ApiError> {
-        let (reply, done) = oneshot::channel();
-        let stopping = || {
-            ApiError::new(
-                Code::Unavailable,
-                "Neuron Connect is being stopped; nothing was changed.",
-            )
-        };
         let reviewed = edit.told(&server);
-        let sent = self.inner.commands.send(Command::Pins(server, edit, reply)).await;
-        sent.map_err(|_| stopping())?;
-        done.await.unwrap_or_else(|_| Err(stopping()))?;
+        self.order(|reply| Command::Pins(server, edit, reply)).await?;
         for entry in reviewed {
             self.inner.world.activity.record(entry);
         }
-        self.settled().await;
         Ok(())
     }
 }

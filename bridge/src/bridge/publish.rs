@@ -54,47 +54,46 @@ impl RowLive {
         self.entry.enabled && self.view.machine.withheld().is_none()
     }
 
+    /// Whether it may be used as it is in `view`, and what it lists there is still being looked at.
+    pub fn is_looked_at(&self, view: &View) -> bool {
+        let is_done = self.looked.as_ref().is_some_and(|looked| looked.is_of(&view.tools));
+        self.entry.enabled && view.machine.withheld().is_none() && !is_done
+    }
+
     /// Whether the person may look at what waits of its tools: a pause keeps nobody from that.
     fn shows_what_waits(&self) -> bool {
         self.entry.enabled && matches!(self.view.machine.withheld(), None | Some(Cause::Paused))
     }
 }
 
-/// "Connected", and "sleeping" after a secret was missing, are told together with what is listed then, once that was looked
-/// at: until then what stood before stays, so that nobody who waits for either finds the tools missing.
+/// That a connector can be used is told together with what it lists, once that was looked at: until then what stood before
+/// stays, so that nobody who waits for it finds the tools missing.
 pub(crate) fn hold_back_unseen(rows: &mut [Row], before: &[Row]) {
     for live in rows.iter_mut().filter_map(|row| row.live.as_mut()) {
-        let is_seen = |looked: &Arc<Looked>| Arc::ptr_eq(looked.list(), &live.view.tools);
-        if live.looked.as_ref().is_some_and(is_seen) {
+        if !live.is_looked_at(&live.view) {
             continue;
         }
         let earlier = before.iter().filter_map(|row| row.live.as_ref());
         let mut earlier = earlier.filter(|earlier| earlier.entry.id == live.entry.id);
-        let status = |live: &RowLive| live.view.machine.status();
+        let can_be_used = |live: &RowLive| match live.view.machine.status() {
+            Status::Connected | Status::Sleeping => true,
+            Status::Disabled
+            | Status::Paused
+            | Status::Connecting
+            | Status::Retrying
+            | Status::NeedsSignIn
+            | Status::NeedsSecret
+            | Status::NeedsReview
+            | Status::KeychainUnavailable
+            | Status::Error
+            | Status::Invalid => false,
+        };
         if let Some(earlier) = earlier.next()
-            && waits_for_its_list(status(live), status(earlier))
+            && can_be_used(live)
+            && !can_be_used(earlier)
         {
             live.view = earlier.view.clone();
         }
-    }
-}
-
-/// Whether a status is told only once its list was looked at, where this one stood before. What a click turned on shows at
-/// once.
-fn waits_for_its_list(status: Status, before: Status) -> bool {
-    match status {
-        Status::Connected => before != Status::Connected,
-        Status::Sleeping => before == Status::NeedsSecret,
-        Status::Disabled
-        | Status::Paused
-        | Status::Connecting
-        | Status::Retrying
-        | Status::NeedsSignIn
-        | Status::NeedsSecret
-        | Status::NeedsReview
-        | Status::KeychainUnavailable
-        | Status::Error
-        | Status::Invalid => false,
     }
 }
 

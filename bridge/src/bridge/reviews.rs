@@ -8,8 +8,6 @@ mod rows;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use tokio::sync::oneshot;
-
 use self::rows::{binding_before, place_of, reviewed};
 use super::{
     BridgeHandle, Shell, activity,
@@ -81,16 +79,7 @@ impl BridgeHandle {
     }
 
     async fn review(&self, order: ReviewOrder) -> Result<(), ApiError> {
-        let (reply, done) = oneshot::channel();
-        let stopping = || {
-            ApiError::new(
-                Code::Unavailable,
-                "Neuron Connect is being stopped; nothing was decided.",
-            )
-        };
-        let sent = self.inner.commands.send(Command::Review(order, reply)).await;
-        sent.map_err(|_| stopping())?;
-        done.await.unwrap_or_else(|_| Err(stopping()))
+        self.order(|reply| Command::Review(order, reply)).await
     }
 }
 

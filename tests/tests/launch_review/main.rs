@@ -393,6 +393,21 @@ fn a_look_waits_and_can_be_taken_while_the_connector_is_paused_and_the_pause_goe
 }
 
 #[test]
+fn what_another_launch_listed_is_never_offered_in_the_name_of_the_allowed_one() {
+    let bridge = serve(Home::new(), [("x", Fake::new("ok").entry())]);
+    approve(&bridge, "x", "new");
+    bridge.wait_for_tool("mcp__x__echo");
+    // It lists nothing, however long one waits.
+    let silent = Fake::new("never-initialize").entry();
+    bridge.home.write_config(&config_text([("x", silent)]));
+    approve(&bridge, "x", "changed");
+    assert_eq!(bridge.tool_names(), [""; 0]);
+    bridge.call("mcp__x__echo", &json!({})).refused(404, "unknown_tool");
+    assert_eq!(bridge.tool_names(), [""; 0]);
+    bridge.terminate();
+}
+
+#[test]
 fn a_yes_to_what_stands_under_an_id_turns_nothing_else_on() {
     let home = Home::new();
     let [mine, other] = ["mine", "other"].map(|name| Fake::new("ok").record(&home.record(name)));

@@ -41,7 +41,7 @@ impl Owner {
         let mut rows = self.rows();
         self.pins.look(&rows);
         for live in rows.iter_mut().filter_map(|row| row.live.as_mut()) {
-            live.looked = self.pins.looked(&live.entry.id);
+            live.looked = self.pins.looked(live);
         }
         let before = self.inner.published.load_full();
         publish::hold_back_unseen(&mut rows, &before.rows);

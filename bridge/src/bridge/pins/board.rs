@@ -12,7 +12,10 @@ use std::{
 use tokio::{sync::oneshot, task::JoinSet};
 
 use super::{
-    super::{publish::Row, unknown_server},
+    super::{
+        publish::{Row, RowLive},
+        unknown_server,
+    },
     Looked, PinEdit,
     looking::{Against, Key, Looking, Names, Seen, Trust},
     trust_unknown,
@@ -163,6 +166,7 @@ impl PinBoard {
         for live in rows.iter().filter_map(|row| row.live.as_ref()) {
             let id = &live.entry.id;
             let key = Key {
+                launch: live.launch,
                 list: live.view.tools.clone(),
                 prompts: live.view.offers.flagged.clone(),
                 instructions: live.view.instructions.clone(),
@@ -199,8 +203,10 @@ impl PinBoard {
         self.looked.retain(|id, _| present.contains(id));
     }
 
-    pub fn looked(&self, id: &ConnectorId) -> Option<Arc<Looked>> {
-        self.looked.get(id).cloned()
+    /// How what this one lists stands; of an earlier list until the present one was looked at, never of another launch.
+    pub fn looked(&self, live: &RowLive) -> Option<Arc<Looked>> {
+        let looked = self.looked.get(&live.entry.id)?;
+        (looked.key.launch == live.launch).then(|| looked.clone())
     }
 
     /// Tells once nothing is under way. What was done must be published before the next look at that.

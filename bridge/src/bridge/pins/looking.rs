@@ -14,6 +14,7 @@ use crate::{
     snapshot::FindingView,
     tools::{Arguments, parse_tools},
     trust::{
+        LaunchIdentity,
         pins::{self, Adoption, Approving, FlaggedPrompt, Listed, Look, Pins, Standings},
         scan::{self, OtherTools},
     },
@@ -32,6 +33,8 @@ pub(super) enum Trust {
 /// What a look was at. The parts are never changed, so that the same ones are the same look.
 #[derive(Debug, Clone)]
 pub(super) struct Key {
+    /// What its connector may run or contact: a list of anything else is none of its.
+    pub launch: Option<LaunchIdentity>,
     pub list: Arc<KnownTools>,
     pub prompts: Arc<Vec<Arc<FlaggedPrompt>>>,
     pub instructions: Option<Arc<str>>,
@@ -43,7 +46,8 @@ pub(super) struct Key {
 
 impl Key {
     pub fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.list, &other.list)
+        self.launch == other.launch
+            && Arc::ptr_eq(&self.list, &other.list)
             && Arc::ptr_eq(&self.prompts, &other.prompts)
             && Arc::ptr_eq(&self.pins, &other.pins)
             && self.instructions == other.instructions
