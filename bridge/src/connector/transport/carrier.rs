@@ -51,7 +51,7 @@ impl Method {
     }
 }
 
-/// The JSON text of a `result` that [`decode`], [`carry`] or [`rewrite_event`] replaced, exactly as the upstream wrote it;
+/// The JSON text of a `result` that [`decode`] or [`carry`] replaced, exactly as the upstream wrote it;
 /// `None` for one that travelled typed.
 ///
 /// Ask only for answers whose request's [`Method`] is not `Typed`: a typed result that is a bare JSON string looks the same.
@@ -125,24 +125,23 @@ pub fn open(text: &str) -> Opened<'_> {
 /// # Errors
 /// [`Unreadable`], for the caller to drop and count, or to fail its call with.
 pub fn decode(method: Method, message_text: &str) -> Result<ServerJsonRpcMessage, Unreadable> {
-    match open(message_text) {
-        Opened::Response { id, result } => Ok(carry(method, id, result)),
-        Opened::Error { id, error } => Ok(ServerJsonRpcMessage::error(error, id)),
-        Opened::Call(message) => Ok(*message),
-        Opened::Ambiguous => Err(Unreadable::Ambiguous),
-        Opened::Noise => Err(Unreadable::Noise),
-    }
+    open(message_text).carried(method)
 }
 
-/// The same as [`decode`], as JSON text that the SDK's own parser turns into that message; for server-sent events, whose
-/// `data` the SDK parses itself. Without a method (an answer to nothing known, a call) nothing is replaced. Split batches
-/// with [`messages`] first.
-///
-/// # Errors
-/// [`Unreadable`]
-pub fn rewrite_event(method: Option<Method>, data: &str) -> Result<String, Unreadable> {
-    let message = decode(method.unwrap_or(Method::Typed), data)?;
-    serde_json::to_string(&message).map_err(|_unwritable| Unreadable::Noise)
+impl Opened<'_> {
+    /// As [`decode`], of what was opened already.
+    ///
+    /// # Errors
+    /// [`Unreadable`]
+    pub fn carried(self, method: Method) -> Result<ServerJsonRpcMessage, Unreadable> {
+        match self {
+            Self::Response { id, result } => Ok(carry(method, id, result)),
+            Self::Error { id, error } => Ok(ServerJsonRpcMessage::error(error, id)),
+            Self::Call(message) => Ok(*message),
+            Self::Ambiguous => Err(Unreadable::Ambiguous),
+            Self::Noise => Err(Unreadable::Noise),
+        }
+    }
 }
 
 /// The error answer for a call whose answer is over `limit` bytes.

@@ -4,6 +4,11 @@ fn message(method: Method, text: &str) -> ServerJsonRpcMessage {
     decode(method, text).unwrap_or_else(|why| panic!("{text}: {why}"))
 }
 
+/// As the SDK's own parser reads it, where it parses the data of an event itself.
+fn again(message: &ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+    serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()
+}
+
 fn result_text(message: ServerJsonRpcMessage) -> String {
     raw_of(message.into_response().unwrap().0).unwrap()
 }
@@ -103,7 +108,7 @@ fn a_rewritten_event_becomes_the_same_message_in_the_sdks_own_parser() {
         (Method::Raw, "{}"),
     ] {
         let data = format!(r#"{{"jsonrpc":"2.0","id":"7","result":{result}}}"#);
-        let parsed: ServerJsonRpcMessage = serde_json::from_str(&rewrite_event(Some(method), &data).unwrap()).unwrap();
+        let parsed = again(&message(method, &data));
         assert_eq!(result_text(parsed), result);
     }
     for data in [
@@ -111,12 +116,11 @@ fn a_rewritten_event_becomes_the_same_message_in_the_sdks_own_parser() {
         r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":0.5,"total":2}}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
     ] {
-        let ours = serde_json::to_value(message(Method::Raw, data)).unwrap();
-        let sdks: ServerJsonRpcMessage =
-            serde_json::from_str(&rewrite_event(Some(Method::Raw), data).unwrap()).unwrap();
-        assert_eq!(ours, serde_json::to_value(sdks).unwrap());
+        let ours = message(Method::Raw, data);
+        let sdks = again(&ours);
+        assert_eq!(serde_json::to_value(ours).unwrap(), serde_json::to_value(sdks).unwrap());
     }
-    assert_eq!(rewrite_event(None, "hello"), Err(Unreadable::Noise));
+    assert!(matches!(decode(Method::Typed, "hello"), Err(Unreadable::Noise)));
 }
 
 #[test]
@@ -212,8 +216,8 @@ fn a_question_to_the_person_keeps_every_member_that_no_type_of_the_sdk_holds() {
     let params = r#"{"message":"m","requestedSchema":{"type":"object","properties":{"n":{"type":"number","minimum":1.10,"format":"password","x-own":[12345678901234567890123]}}}}"#;
     let text = format!(r#"{{"jsonrpc":"2.0","id":"a","method":"elicitation/create","params":{params}}}"#);
     // Over HTTP the SDK reads the rewritten text once more.
-    let again = serde_json::from_str(&rewrite_event(None, &text).unwrap()).unwrap();
-    for message in [decode(Method::Typed, &text).unwrap(), again] {
+    let typed = message(Method::Typed, &text);
+    for message in [again(&typed), typed] {
         let ServerJsonRpcMessage::Request(request) = message else {
             panic!("no request")
         };

@@ -91,31 +91,29 @@ impl Messages {
     }
 
     fn rewrite_one(&self, awaited: Option<&RequestId>, message: &str, to: &mut Rewritten) {
-        let method = match carrier::open(message) {
+        let mut opened = carrier::open(message);
+        let method = match &mut opened {
             Opened::Response { id, .. } => {
-                to.answered |= awaited.is_some_and(|awaited| is_same(awaited, &id));
-                self.forget(&id)
-                    .or_else(|| awaited.filter(|own| is_same(own, &id)).and_then(|own| self.forget(own)))
+                to.answered |= awaited.is_some_and(|awaited| is_same(awaited, id));
+                self.forget(id)
+                    .or_else(|| awaited.filter(|own| is_same(own, id)).and_then(|own| self.forget(own)))
             }
             Opened::Error { id: Some(id), error } => {
-                to.answered |= awaited.is_some_and(|awaited| is_same(awaited, &id));
-                to.session_gone |= is_session_unknown(&error);
-                self.forget(&id)
+                to.answered |= awaited.is_some_and(|awaited| is_same(awaited, id));
+                to.session_gone |= is_session_unknown(error);
+                self.forget(id)
             }
-            Opened::Error { id: None, error } => {
-                to.session_gone |= is_session_unknown(&error);
-                if let Some(id) = awaited {
-                    self.forget(id);
-                    to.answered = true;
-                    to.texts
-                        .push(text_of(&ServerJsonRpcMessage::error(error, Some(id.clone()))));
-                }
-                return;
+            Opened::Error { id: whose, error } => {
+                to.session_gone |= is_session_unknown(error);
+                let Some(id) = awaited else { return };
+                to.answered = true;
+                *whose = Some(id.clone());
+                self.forget(id)
             }
             Opened::Call(_) | Opened::Ambiguous | Opened::Noise => None,
         };
-        match (carrier::rewrite_event(method, message), awaited) {
-            (Ok(text), _) => to.texts.push(text),
+        match (opened.carried(method.unwrap_or(Method::Typed)), awaited) {
+            (Ok(message), _) => to.texts.push(text_of(&message)),
             (Err(why), Some(id)) => {
                 self.forget(id);
                 to.answered = true;
