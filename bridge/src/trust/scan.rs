@@ -30,7 +30,7 @@ use crate::ids::ConnectorId;
 pub use finding::{Finding, FindingKind};
 pub(super) use hidden::is_hidden;
 pub use others::OtherTools;
-pub use visible::{Piece, visible, visible_text};
+pub use visible::{Piece, one_line, visible, visible_text};
 
 /// Most findings of one text or definition: enough to see that it must not be trusted.
 const MAX_FINDINGS: usize = 16;

@@ -8,8 +8,9 @@ use std::{
 };
 
 use cap_std::fs::{Dir, DirEntry, FileType, Metadata};
+use neuron_bridge::trust::scan::one_line;
 
-use super::root::{Refusal, Root, one_line};
+use super::root::{Refusal, Root};
 
 /// Most entries in one answer.
 pub(crate) const MAX_ENTRIES: usize = 10_000;

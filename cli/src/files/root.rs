@@ -12,6 +12,7 @@ use cap_std::{
     ambient_authority,
     fs::{Dir, File, Metadata, OpenOptions},
 };
+use neuron_bridge::trust::scan::one_line;
 
 /// Longest path that is looked at, in bytes (Linux `PATH_MAX`).
 const MAX_PATH: usize = 4096;
@@ -226,28 +227,13 @@ pub(crate) fn not_regular(given: &str) -> Refusal {
     )
 }
 
-/// A caller's path or a file's name for a sentence or a list: quotes and control characters escaped, shortened.
+/// A caller's path or a file's name for a sentence or a list, in quotes and shortened; what would break or hide in it is
+/// escaped.
 pub(crate) fn quoted(text: &str) -> String {
     const SHOWN: usize = 300;
-    let mut chars = text.chars();
-    let start: String = chars.by_ref().take(SHOWN).flat_map(escaped).collect();
-    let more = if chars.next().is_some() { "…" } else { "" };
-    format!("\"{start}{more}\"")
-}
-
-/// A file's name as one line: what would break or hide in a list is escaped.
-pub(crate) fn one_line(name: &str) -> String {
-    name.chars().flat_map(escaped).collect()
-}
-
-fn escaped(c: char) -> impl Iterator<Item = char> {
-    let hidden = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-    let (as_is, code) = if c.is_control() || hidden {
-        (None, Some(c.escape_unicode()))
-    } else {
-        (Some(c), None)
-    };
-    as_is.into_iter().chain(code.into_iter().flatten())
+    let end = text.char_indices().nth(SHOWN).map_or(text.len(), |(end, _)| end);
+    let more = if end < text.len() { "…" } else { "" };
+    format!("\"{}{more}\"", one_line(&text[..end]))
 }
 
 fn is_escape(error: &io::Error) -> bool {
@@ -320,7 +306,12 @@ mod tests {
     #[test]
     fn names_cannot_break_a_list_or_hide_in_it() {
         assert_eq!(one_line("a\n[FILE] b\u{202e}"), "a\\u{a}[FILE] b\\u{202e}");
-        assert_eq!(one_line("ünï 日本 👍"), "ünï 日本 👍");
+        // What belongs to an emoji or a script is part of a name that is given back as it is.
+        let names = ["ünï 日本 👍", "❤\u{fe0f}.txt", "👩\u{200d}💻.txt", "نمی\u{200c}خواهم"];
+        for name in names {
+            assert_eq!(one_line(name), name);
+        }
+        assert_eq!(one_line("a\u{200d}b\u{e0041}\t"), "a\\u{200d}b\\u{e0041}\\u{9}");
         assert!(quoted(&"x".repeat(500)).chars().count() < 310);
     }
 }

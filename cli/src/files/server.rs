@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use neuron_bridge::trust::scan::one_line;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -18,7 +19,7 @@ use super::{
     edit::{self, Edit},
     look::{self, Listing, Order},
     read::{self, Lines},
-    root::{Refusal, Root, one_line, quoted},
+    root::{Refusal, Root, quoted},
     tools::{BadCall, Call, EditFile, ReadTextFile, SortBy},
     walk::{self, GivenUp},
     write::{self, Written},

@@ -4,11 +4,12 @@ use std::io;
 
 use cap_std::fs::{Dir, DirEntry};
 use globset::{GlobBuilder, GlobMatcher};
+use neuron_bridge::trust::scan::one_line;
 use serde::Serialize;
 
 use super::{
     look::{Kind, Listing, MAX_ENTRIES, kind_of, lossy, push_line},
-    root::{Refusal, Root, one_line, quoted},
+    root::{Refusal, Root, quoted},
 };
 
 /// Most entries that one search or tree looks at.

@@ -88,6 +88,26 @@ pub fn visible_text(text: &str) -> String {
         .collect()
 }
 
+/// The same as one line: whatever is hidden in it, and line ends and tabs, as `\u{…}`.
+pub fn one_line(text: &str) -> String {
+    let escape = |out: &mut String, text: &str, is_hidden: bool| {
+        for c in text.chars() {
+            match is_hidden || c.is_control() {
+                true => out.extend(c.escape_unicode()),
+                false => out.push(c),
+            }
+        }
+    };
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for run in runs(text) {
+        escape(&mut out, &text[at..run.range.start], false);
+        at = run.range.end;
+        escape(&mut out, &text[run.range], true);
+    }
+    escape(&mut out, &text[at..], false);
+    out
+}
+
 /// Whether all of a text is printable ASCII, as most texts are.
 pub(super) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
