@@ -181,13 +181,15 @@ restarted, and ends when the connector is removed.")]
 
     /// Show the questions that wait for you
     #[command(after_help = "\
-Example:
+Examples:
   neuron-connectd approvals
+  neuron-connectd approvals --left
 
 Servers may ask something of you while a tool runs. Without an answer within two
 minutes the answer is no. With \"serve --review\", new and changed connectors wait
-here until you allow them.")]
-    Approvals,
+here until you allow them. What you denied of a connector's tools and prompts stays
+blocked until it changes; --left shows it, and \"approve\" still lets it be used.")]
+    Approvals(ApprovalsArgs),
 
     /// Answer a waiting question with yes, a form with its values
     #[command(after_help = "\
@@ -354,6 +356,13 @@ pub(crate) struct SignInArgs {
     /// Sign in at this server although it is not where the access goes, or another one than before
     #[arg(long, value_name = "ISSUER")]
     pub(crate) accept_issuer: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApprovalsArgs {
+    /// Show instead the tools and prompts that you left as they are
+    #[arg(long)]
+    pub(crate) left: bool,
 }
 
 #[derive(Debug, Args)]

@@ -86,6 +86,10 @@ impl Upstream {
         all.into_iter().find(|one| one["kind"] == "tools")
     }
 
+    fn left(&self) -> Value {
+        self.bridge.owner_get("/mcp/approvals?left=true").ok()["approvals"].clone()
+    }
+
     /// How a prompt stands, where it waits.
     fn state(&self, prompt: &str) -> Option<String> {
         let waiting = self.waiting()?;
@@ -240,6 +244,39 @@ fn one_that_is_kept_blocked_is_shown_no_more_until_it_changes() {
     );
     upstream.changes_to(&json!([poisoned(" Again.")]));
     upstream.stands("sum", "held");
+}
+
+#[test]
+fn one_that_was_kept_blocked_is_found_again_and_can_be_approved_after_all() {
+    let upstream = Upstream::start(&json!([poisoned("")]));
+    upstream.stands("sum", "held");
+    assert_eq!(upstream.left(), json!([]));
+    upstream.answer(&json!({"answer": "deny"}));
+    let upstream = upstream.restart();
+    let left = upstream.left();
+    assert_eq!(
+        (&left[0]["kind"], &left[0]["state"]),
+        (&json!("tools"), &json!("denied"))
+    );
+    assert_eq!(left[0]["tools"]["prompts"][0]["prompt"], "sum", "{left}");
+    let approve = |id: &str| {
+        let body = json!({"answer": "approve", "content": {"prompts": ["sum"]}});
+        upstream.bridge.owner_post(&format!("/mcp/approvals/{id}"), &body)
+    };
+    let before = left[0]["id"].as_str().unwrap();
+    // It is bound to what was looked at, as every yes.
+    upstream.changes_to(&json!([poisoned(" Again.")]));
+    upstream.stands("sum", "held");
+    approve(before).refused(404, "not_found");
+    upstream.changes_to(&json!([poisoned("")]));
+    eventually("it is left again", SOON, || {
+        (upstream.left() != json!([])).then_some(())
+    });
+    approve(before).ok();
+    assert_eq!((upstream.gets("sum"), upstream.left()), ("ok".to_owned(), json!([])));
+    // What was decided is no program's business.
+    let of_program = upstream.bridge.get("/mcp/approvals?left=true").ok();
+    assert_eq!(of_program["approvals"], json!([]));
 }
 
 #[test]

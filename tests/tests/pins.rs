@@ -420,6 +420,28 @@ fn one_that_the_person_keeps_blocked_is_shown_no_more_until_it_changes_again() {
 }
 
 #[test]
+fn one_that_was_kept_blocked_is_found_by_the_command_line_and_approved_after_all() {
+    let upstream = Upstream::start_reviewed(&[read()]);
+    upstream.changes_to(&[with("/inputSchema/a", json!(1))]);
+    let said = |arguments: &[&str]| {
+        let output = command_in(&upstream.bridge.home, arguments);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(
+        said(&["approvals", "--left"]).trim(),
+        "You left no tool or prompt as it is."
+    );
+    upstream.answer(&json!({"answer": "deny"}));
+    assert_eq!(said(&["approvals"]).trim(), "Nothing waits for you.");
+    let left = said(&["approvals", "--left"]);
+    assert!(left.contains("you left it as it is") && left.contains("read"), "{left}");
+    let id = left.split_whitespace().next().unwrap();
+    said(&["approve", id, "--tool", "read"]);
+    assert_eq!(upstream.calls("read"), "ok");
+}
+
+#[test]
 fn without_anybody_to_ask_clean_new_tools_join_and_others_are_blocked_all_the_same() {
     let upstream = Upstream::start(&[read()]);
     upstream.changes_to(&[

@@ -38,7 +38,7 @@ const asks = (answer: string, above: Snapshot["approvals"], itself: Snapshot["ap
 });
 
 const reviews = (over: Partial<Reviews>): Partial<Snapshot> => ({
-  reviews: { launches: [], tools: [], proposals: [], asleep: [], ...over },
+  reviews: { launches: [], tools: [], left: [], proposals: [], asleep: [], ...over },
 });
 
 const waits = (answer: string, shown: Partial<Reviews>, moved: Partial<Reviews>): Case => ({

@@ -184,6 +184,7 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
               tools: ["read_text_file", "list_directory"],
             },
           ],
+          left: [],
           asleep: [
             {
               id: "s",
@@ -201,6 +202,7 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
           launches: [],
           tools: [toolsReview("files", { prompts: [promptReview("summarise\u200b")] })],
           proposals: [],
+          left: [],
           asleep: [],
         },
       });
@@ -224,6 +226,7 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
           ],
           tools: [],
           proposals: [],
+          left: [],
           asleep: [],
         },
       }),
@@ -245,6 +248,7 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
             }),
           ],
           proposals: [],
+          left: [],
           asleep: [],
         },
       }),
@@ -302,7 +306,7 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
       return made;
     },
     both: () => {
-      const made = trusting({ reviews: { launches: [changedLaunch], tools: [], proposals: [], asleep: [] } });
+      const made = trusting({ reviews: { launches: [changedLaunch], tools: [], left: [], proposals: [], asleep: [] } });
       made.snapshot.connectors = made.snapshot.connectors.map((one) =>
         one.id === "linear"
           ? {

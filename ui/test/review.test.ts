@@ -30,7 +30,7 @@ const hostile = '<img src=x onerror="document.title=1">\u202e';
 
 function toReview(over: Partial<Reviews>): World {
   const made = world(ordinary);
-  made.snapshot.reviews = { launches: [], tools: [], proposals: [], asleep: [], ...over };
+  made.snapshot.reviews = { launches: [], tools: [], left: [], proposals: [], asleep: [], ...over };
   return made;
 }
 

@@ -98,7 +98,7 @@ export function world(connectors: ConnectorView[], over: Partial<World> = {}): W
       sign_ins: [],
       approvals: [],
       missed: [],
-      reviews: { launches: [], tools: [], proposals: [], asleep: [] },
+      reviews: { launches: [], tools: [], left: [], proposals: [], asleep: [] },
       trust: {
         standing: { state: "verified" },
         api_mode: "open",

@@ -78,6 +78,8 @@ pub(crate) struct Looked {
     reviews: Vec<Arc<ToolReview>>,
     prompts: Vec<Arc<PromptReview>>,
     instructions: Option<TextReview>,
+    /// What the person left as it is.
+    left: (Vec<Arc<ToolReview>>, Vec<Arc<PromptReview>>),
 }
 
 impl Looked {
@@ -87,6 +89,10 @@ impl Looked {
         let prompts = standings.iter().flat_map(|standings| &standings.prompts);
         Self {
             places: places.map(|(place, tool)| (tool.now.name.clone(), place)).collect(),
+            left: (
+                tools.clone().filter_map(Standing::left).map(Arc::new).collect(),
+                prompts.clone().filter_map(PromptStanding::left).cloned().collect(),
+            ),
             reviews: tools.filter_map(Standing::review).map(Arc::new).collect(),
             prompts: prompts.filter_map(PromptStanding::review).cloned().collect(),
             instructions: standings.as_ref().and_then(|standings| standings.instructions.review()),
@@ -164,6 +170,19 @@ impl Looked {
             tools: self.reviews.clone(),
             prompts: self.prompts.clone(),
             instructions: self.instructions.clone(),
+        })
+    }
+
+    /// What the person looked at and left as it is, where there is any.
+    pub fn left(&self, server: &ConnectorId, name: String) -> Option<ToolsReview> {
+        let (tools, prompts) = &self.left;
+        let any = !tools.is_empty() || !prompts.is_empty();
+        any.then(|| ToolsReview {
+            server: server.clone(),
+            server_name: name,
+            tools: tools.clone(),
+            prompts: prompts.clone(),
+            instructions: None,
         })
     }
 }

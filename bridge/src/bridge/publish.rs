@@ -297,14 +297,17 @@ pub(crate) fn detail(
     }
 }
 
-/// What waits for the person's look, by connector, in the order of the file.
-pub(crate) fn tools_reviews(rows: &[Row]) -> Vec<ToolsReview> {
+/// What waits for the person's look, or was left as it is, by connector, in the order of the file.
+pub(crate) fn tools_reviews(
+    rows: &[Row],
+    of: impl Fn(&Looked, &ConnectorId, String) -> Option<ToolsReview>,
+) -> Vec<ToolsReview> {
     let live = rows.iter().filter_map(|row| row.live.as_ref());
     live.filter(|live| live.shows_what_waits())
         .filter_map(|live| {
             let (id, name) = (&live.entry.id, &live.entry.name);
             let name = name.clone().unwrap_or_else(|| id.to_string());
-            live.looked.as_ref()?.review(id, name)
+            of(live.looked.as_ref()?, id, name)
         })
         .collect()
 }

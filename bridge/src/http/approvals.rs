@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{
     api::Api,
-    extract::{Asker, Json, Name, Owner, Refused},
+    extract::{Asker, Json, Name, Owner, Params, Refused},
     respond,
     routes::Routes,
 };
@@ -120,13 +120,33 @@ struct Asleep<'a> {
     asleep: &'a SleepingRules,
 }
 
-pub(super) async fn list<A: Api>(State(routes): State<Routes<A>>, Asker(caller): Asker) -> Response {
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListParams {
+    /// Instead of what waits: tools and prompts that were left as they are, which can still be approved.
+    #[serde(default)]
+    left: bool,
+}
+
+pub(super) async fn list<A: Api>(
+    State(routes): State<Routes<A>>,
+    Asker(caller): Asker,
+    Params(params): Params<ListParams>,
+) -> Response {
     #[derive(Serialize)]
     struct List<'a> {
         approvals: Vec<Waits<'a>>,
     }
     let views = routes.api.approvals(caller.clone()).await;
     let snapshot = routes.api.snapshot();
+    if params.left {
+        let left = snapshot.reviews.left.iter().filter(|_| caller.is_owner());
+        return respond::json(&List {
+            approvals: left
+                .map(|review| Waits::Tools(Box::new(tools::Tools::left(review))))
+                .collect(),
+        });
+    }
     let questions = views
         .iter()
         .map(|view| Waits::Question(Approval::for_caller(&caller, view)));

@@ -18,6 +18,8 @@ pub struct Reviews {
     /// In the order of the file.
     pub launches: Vec<LaunchReview>,
     pub tools: Vec<ToolsReview>,
+    /// What the person looked at and left as it is: it waits for nothing, and can still be approved.
+    pub left: Vec<ToolsReview>,
     pub proposals: Vec<RuleProposal>,
     pub asleep: Vec<SleepingRules>,
 }

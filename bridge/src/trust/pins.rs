@@ -456,8 +456,20 @@ impl Standing {
 
     /// What the person is shown, where that waits for a look.
     pub fn review(&self) -> Option<ToolReview> {
-        let waiting = self.waiting().filter(|waiting| !waiting.is_kept)?;
-        Some(ToolReview {
+        self.waiting()
+            .filter(|waiting| !waiting.is_kept)
+            .map(|waiting| self.shown(waiting))
+    }
+
+    /// What the person was shown, where they left it as it is.
+    pub fn left(&self) -> Option<ToolReview> {
+        self.waiting()
+            .filter(|waiting| waiting.is_kept)
+            .map(|waiting| self.shown(waiting))
+    }
+
+    fn shown(&self, waiting: &Waiting) -> ToolReview {
+        ToolReview {
             tool: self.now.name.clone(),
             state: self.state(),
             version: waiting.version.clone(),
@@ -465,7 +477,7 @@ impl Standing {
             now: shown(&self.now),
             findings: waiting.findings.clone(),
             approved_at: waiting.approved_at,
-        })
+        }
     }
 }
 

@@ -14,21 +14,31 @@ mod tools;
 
 use super::Context;
 use crate::{
-    args::{ApproveArgs, DenyArgs},
+    args::{ApprovalsArgs, ApproveArgs, DenyArgs},
     arguments::{self, Input},
     client::{Client, encoded},
     exit::Failure,
     screen::{Screen, Tone, harmless},
 };
 
-pub(super) async fn list(context: &Context) -> Result<(), Failure> {
+pub(super) async fn list(context: &Context, args: &ApprovalsArgs) -> Result<(), Failure> {
     let client = context.client()?;
-    let body = client.get("/mcp/approvals").await?.ok()?;
+    let path = match args.left {
+        true => "/mcp/approvals?left=true",
+        false => "/mcp/approvals",
+    };
+    let body = client.get(path).await?.ok()?;
     if body["approvals"] == json!([]) {
         is_ours_to_decide(&client).await?;
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    context.show(&body, || text(context.screen, &body, now));
+    let none = match args.left {
+        true => "You left no tool or prompt as it is.",
+        false => "Nothing waits for you.",
+    };
+    context.show(&body, || {
+        text(context.screen, &body, now).unwrap_or_else(|| none.to_owned())
+    });
     Ok(())
 }
 
@@ -185,14 +195,11 @@ fn filled(defaults: &Value, given: Map<String, Value>) -> Map<String, Value> {
     all
 }
 
-/// `now` since 1970.
-fn text(screen: Screen, body: &Value, now: Duration) -> String {
-    let questions = body["approvals"].as_array().map_or(&[][..], Vec::as_slice);
-    if questions.is_empty() {
-        return "Nothing waits for you.".to_owned();
-    }
+/// `None` where there is nothing; `now` since 1970.
+fn text(screen: Screen, body: &Value, now: Duration) -> Option<String> {
+    let questions = body["approvals"].as_array()?;
     let shown: Vec<_> = questions.iter().map(|question| shown(screen, question, now)).collect();
-    shown.join("\n\n")
+    (!shown.is_empty()).then(|| shown.join("\n\n"))
 }
 
 fn shown(screen: Screen, question: &Value, now: Duration) -> String {
@@ -314,7 +321,7 @@ mod tests {
                 "defaults": {"n": 3},
             }},
         }]});
-        let text = text(Screen::Plain, &body, Duration::from_secs(1));
+        let text = text(Screen::Plain, &body, Duration::from_secs(1)).unwrap();
         assert!(!text.contains('\u{1b}'), "{text:?}");
         for part in [
             "gres asks, not Neuron Connect (60 s left)",
@@ -331,7 +338,7 @@ mod tests {
     fn a_question_that_only_the_window_shows_says_so() {
         let body = json!({"approvals": [{"id": "q1", "server_name": "Postgres", "expires_at": 61_000}]});
         assert_eq!(
-            text(Screen::Plain, &body, Duration::from_secs(1)),
+            text(Screen::Plain, &body, Duration::from_secs(1)).unwrap(),
             "q1  Postgres asks, not Neuron Connect (60 s left)\n  Read and answer it in the Neuron Connect window."
         );
     }

@@ -76,7 +76,7 @@ async fn ask(context: &Context, command: &ClientCommand) -> Result<(), Failure> 
         ClientCommand::Secret(SecretCommand::Set(arg)) => secret::set(context, arg).await,
         ClientCommand::Secret(SecretCommand::Forget(arg)) => secret::forget(context, arg).await,
         ClientCommand::Logs(args) => logs::run(context, args).await,
-        ClientCommand::Approvals => approvals::list(context).await,
+        ClientCommand::Approvals(args) => approvals::list(context, args).await,
         ClientCommand::Approve(args) => approvals::approve(context, args).await,
         ClientCommand::Pair(args) => trust::pair(context, args).await,
         ClientCommand::Clients(args) => trust::clients(context, args).await,

@@ -90,9 +90,10 @@ fn screen_of(command: &ClientCommand) -> Option<String> {
         ClientCommand::Add(_) | ClientCommand::Remove(_) | ClientCommand::Enable(_) | ClientCommand::Disable(_) => {
             Some("under Connectors".to_owned())
         }
-        ClientCommand::Approvals | ClientCommand::Approve(_) | ClientCommand::Deny(_) | ClientCommand::Rules { .. } => {
-            Some("under Approvals".to_owned())
-        }
+        ClientCommand::Approvals(_)
+        | ClientCommand::Approve(_)
+        | ClientCommand::Deny(_)
+        | ClientCommand::Rules { .. } => Some("under Approvals".to_owned()),
         ClientCommand::Activity(_) => Some("under Activity".to_owned()),
         ClientCommand::Pair(_) | ClientCommand::Clients(_) | ClientCommand::Trust(_) => {
             Some("under Assistants".to_owned())
@@ -123,7 +124,7 @@ fn connector_of(command: &ClientCommand) -> Option<&str> {
         | ClientCommand::Tools(_)
         | ClientCommand::Call(_)
         | ClientCommand::Add(_)
-        | ClientCommand::Approvals
+        | ClientCommand::Approvals(_)
         | ClientCommand::Approve(_)
         | ClientCommand::Deny(_)
         | ClientCommand::Pair(_)

@@ -298,7 +298,11 @@ export type Reviews = {
 /**
  * In the order of the file.
  */
-launches: Array<LaunchReview>, tools: Array<ToolsReview>, proposals: Array<RuleProposal>, asleep: Array<SleepingRules>, };
+launches: Array<LaunchReview>, tools: Array<ToolsReview>, 
+/**
+ * What the person looked at and left as it is: it waits for nothing, and can still be approved.
+ */
+left: Array<ToolsReview>, proposals: Array<RuleProposal>, asleep: Array<SleepingRules>, };
 
 export type LaunchReview = { 
 /**

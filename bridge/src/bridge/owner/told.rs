@@ -8,6 +8,7 @@ use super::{
     super::{
         Published,
         decide::FileWord,
+        pins::Looked,
         publish::{self, Row, RowLive},
     },
     Owner,
@@ -77,7 +78,8 @@ impl Owner {
             .collect();
         let reviews = Reviews {
             launches: self.launch_reviews(),
-            tools: publish::tools_reviews(&rows),
+            tools: publish::tools_reviews(&rows, Looked::review),
+            left: publish::tools_reviews(&rows, Looked::left),
             proposals: self.proposals(),
             asleep: self.sleeping_rules(),
         };

@@ -43,6 +43,14 @@ impl<'a> Tools<'a> {
         }
     }
 
+    /// What was left as it is.
+    pub(super) fn left(review: &'a ToolsReview) -> Self {
+        Self {
+            state: ApprovalState::Denied,
+            ..Self::waiting(review)
+        }
+    }
+
     fn answered(self, state: ApprovalState) -> Self {
         Self {
             state,
@@ -52,10 +60,10 @@ impl<'a> Tools<'a> {
     }
 }
 
-/// The review that waits under this id: none where anything about it changed since.
+/// What waits under this id, or was left as it is: none where anything about it changed since.
 pub(super) fn find<'s>(snapshot: &'s Snapshot, wanted: &str) -> Option<&'s ToolsReview> {
     let server = wanted.strip_prefix("tools:")?.rsplit_once(':')?.0;
-    let mut reviews = snapshot.reviews.tools.iter();
+    let mut reviews = snapshot.reviews.tools.iter().chain(&snapshot.reviews.left);
     reviews.find(|review| review.server.as_str() == server && id(review) == wanted)
 }
 
@@ -118,7 +126,7 @@ impl Chosen {
 
 fn none_of(what: &str, name: &str) -> Refused {
     Refused(ApiError::bad_request(format!(
-        "There is no {what} \"{}\" among those that wait; nothing was changed.",
+        "There is no {what} \"{}\" among these; nothing was changed.",
         name.escape_debug()
     )))
 }
@@ -140,7 +148,7 @@ pub(super) async fn answer<A: Api>(
             let prompts = chosen.prompts_of(review)?;
             if tools.is_empty() && prompts.is_empty() && !chosen.instructions {
                 return Err(Refused(ApiError::bad_request(
-                    "Something stands out about everything that waits here: name what you approve, one by one.",
+                    "Something stands out about all of these: name what you approve, one by one.",
                 )));
             }
             let version = |tool: &&ToolReview| (tool.tool.clone(), tool.version.clone());

@@ -118,6 +118,14 @@ impl PromptStanding {
             PromptStand::Approved | PromptStand::Kept(_) => None,
         }
     }
+
+    /// What the person was shown, where they left it blocked.
+    pub fn left(&self) -> Option<&Arc<PromptReview>> {
+        match &self.stand {
+            PromptStand::Kept(review) => Some(review),
+            PromptStand::Approved | PromptStand::Waits(_) => None,
+        }
+    }
 }
 
 impl Pins {

@@ -425,8 +425,9 @@ fn one_that_is_kept_blocked_is_shown_again_only_when_it_changes_again() {
         .take_both(approving(&server()).keep(&now, &name, &shown).unwrap());
     let now = life.lists(std::slice::from_ref(&other));
     assert_eq!((state(&now), now.tools[0].review()), (ToolState::Changed, None));
+    assert_eq!(now.tools[0].left().map(|left| left.version), Some(shown));
     let now = life.lists(&[with("/inputSchema/x", json!(2))]);
-    assert!(now.tools[0].review().is_some());
+    assert!(now.tools[0].review().is_some() && now.tools[0].left().is_none());
     let now = life.lists(&[other]);
     approve(&mut life, &now, &["read"]).expect("the person may still say yes");
     assert_eq!(life.rows.pins().kept, HashMap::new());

@@ -17,8 +17,12 @@ pub(super) fn yes(tools: &[String], prompts: &[String], instructions: bool) -> V
 
 pub(super) fn shown(screen: Screen, question: &Value) -> String {
     let review = &question["tools"];
+    let about = match question["state"].as_str() {
+        Some("denied") => "offers this; you left it as it is, and can still approve it",
+        Some(_) | None => "offers something that you have not approved",
+    };
     let mut lines = vec![format!(
-        "{}  {} ({}) offers something that you have not approved",
+        "{}  {} ({}) {about}",
         screen.paint(Tone::Title, &word(&question["id"])),
         word(&question["server_name"]),
         word(&question["server"])
