@@ -36,6 +36,7 @@ const COMMANDS: &[&str] = &[
     "approve_prompt",
     "keep_prompt_blocked",
     "approve_instructions",
+    "keep_instructions_withheld",
     "answer_asleep",
     "approve_launches",
     "keep_blocked",

@@ -82,6 +82,7 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         tools::approve_prompt,
         tools::keep_prompt_blocked,
         tools::approve_instructions,
+        tools::keep_instructions_withheld,
         reviews::answer_asleep,
         reviews::approve_launches,
         reviews::keep_blocked,

@@ -470,8 +470,15 @@ fn what_a_server_says_about_itself_is_shown_only_as_it_was_approved() {
     }
     write(&upstream.told, &[read()], Some("Paths are absolute."));
     upstream.announce();
-    let answer = upstream.answer(&json!({"answer": "approve"}));
-    assert_eq!(answer["ok"], true, "{answer}");
+    let id = upstream.waiting().expect("it waits")["id"].clone();
+    let answer = |word: &str| {
+        let path = format!("/mcp/approvals/{}", id.as_str().unwrap());
+        upstream.bridge.owner_post(&path, &json!({"answer": word})).ok();
+    };
+    answer("deny");
+    assert_eq!((upstream.waiting(), said()), (None, Value::Null));
+    // A no is taken back by a yes.
+    answer("approve");
     assert_eq!(said(), "Paths are absolute.");
 }
 

@@ -145,6 +145,11 @@ function withoutTools(reviews: Reviews, server: string, isGone: (tool: string) =
   return { ...reviews, tools };
 }
 
+function withoutInstructions(reviews: Reviews, server: string): Reviews {
+  const tools = reviews.tools.map((one) => (one.server === server ? { ...one, instructions: null } : one));
+  return { ...reviews, tools };
+}
+
 function withoutPrompt(reviews: Reviews, server: string, prompt: string): Reviews {
   const tools = reviews.tools
     .map((one) =>
@@ -424,10 +429,12 @@ export const rpc: Rpc = {
   async approveInstructions(server, version) {
     record("approve_instructions", server, version);
     await refuse();
-    changeReviews((reviews) => ({
-      ...reviews,
-      tools: reviews.tools.map((one) => (one.server === server ? { ...one, instructions: null } : one)),
-    }));
+    changeReviews((reviews) => withoutInstructions(reviews, server));
+  },
+  async keepInstructionsWithheld(server, version) {
+    record("keep_instructions_withheld", server, version);
+    await refuse();
+    changeReviews((reviews) => withoutInstructions(reviews, server));
   },
   async answerProposal(id, answer) {
     record("answer_proposal", id, answer);

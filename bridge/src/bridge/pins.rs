@@ -37,13 +37,17 @@ pub(crate) enum PinEdit {
     KeepPrompt(String, String),
     /// What the server says about itself.
     Instructions(String),
+    /// This version of it stays withheld, and is not shown again.
+    KeepInstructions(String),
 }
 
 impl PinEdit {
     /// What is told of it where it holds.
     fn told(&self, server: &ConnectorId) -> Vec<Entry> {
         let of = match self {
-            Self::Approve(_) | Self::Keep(..) | Self::Instructions(_) => ActivityReview::Tools,
+            Self::Approve(_) | Self::Keep(..) | Self::Instructions(_) | Self::KeepInstructions(_) => {
+                ActivityReview::Tools
+            }
             Self::ApprovePrompt(..) | Self::KeepPrompt(..) => ActivityReview::Prompt,
         };
         let entry = |subject: Option<&str>, outcome| {
@@ -63,6 +67,7 @@ impl PinEdit {
             Self::ApprovePrompt(name, _) => vec![entry(Some(name), Outcome::Ok)],
             Self::KeepPrompt(name, _) => vec![entry(Some(name), Outcome::of(Code::Denied))],
             Self::Instructions(_) => vec![entry(None, Outcome::Ok)],
+            Self::KeepInstructions(_) => vec![entry(None, Outcome::of(Code::Denied))],
         }
     }
 }
@@ -79,7 +84,7 @@ pub(crate) struct Looked {
     prompts: Vec<Arc<PromptReview>>,
     instructions: Option<TextReview>,
     /// What the person left as it is.
-    left: (Vec<Arc<ToolReview>>, Vec<Arc<PromptReview>>),
+    left: (Vec<Arc<ToolReview>>, Vec<Arc<PromptReview>>, Option<TextReview>),
 }
 
 impl Looked {
@@ -92,6 +97,7 @@ impl Looked {
             left: (
                 tools.clone().filter_map(Standing::left).map(Arc::new).collect(),
                 prompts.clone().filter_map(PromptStanding::left).cloned().collect(),
+                standings.as_ref().and_then(|standings| standings.instructions.left()),
             ),
             reviews: tools.filter_map(Standing::review).map(Arc::new).collect(),
             prompts: prompts.filter_map(PromptStanding::review).cloned().collect(),
@@ -175,14 +181,14 @@ impl Looked {
 
     /// What the person looked at and left as it is, where there is any.
     pub fn left(&self, server: &ConnectorId, name: String) -> Option<ToolsReview> {
-        let (tools, prompts) = &self.left;
-        let any = !tools.is_empty() || !prompts.is_empty();
+        let (tools, prompts, instructions) = &self.left;
+        let any = !tools.is_empty() || !prompts.is_empty() || instructions.is_some();
         any.then(|| ToolsReview {
             server: server.clone(),
             server_name: name,
             tools: tools.clone(),
             prompts: prompts.clone(),
-            instructions: None,
+            instructions: instructions.clone(),
         })
     }
 }
@@ -261,6 +267,14 @@ impl BridgeHandle {
     /// As [`BridgeHandle::approve_tools`].
     pub async fn approve_instructions(&self, server: ConnectorId, version: String) -> Result<(), ApiError> {
         self.pin_edit(server, PinEdit::Instructions(version)).await
+    }
+
+    /// Keeps this version of what a server says about itself from assistants, and does not show it again until it changes.
+    ///
+    /// # Errors
+    /// As [`BridgeHandle::approve_tools`].
+    pub async fn keep_instructions_withheld(&self, server: ConnectorId, version: String) -> Result<(), ApiError> {
+        self.pin_edit(server, PinEdit::KeepInstructions(version)).await
     }
 
     /// What a server may tell assistants about itself: only what was approved.

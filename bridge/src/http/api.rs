@@ -116,6 +116,7 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn approve_prompt(&self, server: ConnectorId, prompt: String, version: String) -> impl Answer<()>;
     fn keep_prompt_blocked(&self, server: ConnectorId, prompt: String, version: String) -> impl Answer<()>;
     fn approve_instructions(&self, server: ConnectorId, version: String) -> impl Answer<()>;
+    fn keep_instructions_withheld(&self, server: ConnectorId, version: String) -> impl Answer<()>;
     fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> impl Answer<String>;
     fn cancel_sign_in(&self, id: ConnectorId) -> impl Answer<()>;
     fn sign_out(&self, id: ConnectorId) -> impl Answer<()>;
@@ -382,6 +383,10 @@ impl Api for BridgeHandle {
 
     fn approve_instructions(&self, server: ConnectorId, version: String) -> impl Answer<()> {
         self.approve_instructions(server, version)
+    }
+
+    fn keep_instructions_withheld(&self, server: ConnectorId, version: String) -> impl Answer<()> {
+        self.keep_instructions_withheld(server, version)
     }
 
     fn sign_in(&self, id: ConnectorId, ask: SignInAsk) -> impl Answer<String> {

@@ -534,6 +534,11 @@ impl Api for FakeApi {
         Ok(())
     }
 
+    async fn keep_instructions_withheld(&self, server: ConnectorId, version: String) -> Result<(), ApiError> {
+        self.did(format!("keep_instructions_withheld {server} {version}"));
+        Ok(())
+    }
+
     async fn set_secret(&self, id: ConnectorId, name: Option<SecretName>, value: SecretString) -> Result<(), ApiError> {
         self.did(format!("set_secret {id} {name:?} {}", value.expose_secret()));
         Ok(())

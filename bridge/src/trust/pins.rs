@@ -67,6 +67,8 @@ pub struct Pins {
     marker: Option<Marker>,
     /// What its server may tell assistants.
     instructions: Option<Arc<str>>,
+    /// The version of that which the person looked at and keeps withheld.
+    kept_instructions: Option<String>,
     /// Versions that the person looked at and keeps as they are, by tool.
     kept: HashMap<ToolName, String>,
     prompts: PromptPins,
@@ -198,6 +200,8 @@ pub enum Text {
         before: Option<Arc<str>>,
         now: Arc<str>,
         findings: Vec<FindingView>,
+        /// The person looked at this version and keeps it withheld.
+        is_kept: bool,
     },
 }
 
@@ -327,12 +331,16 @@ fn text(now: Option<&str>, pins: &Pins, look: &Look<'_>) -> Text {
     match (now, &pins.instructions) {
         (None | Some(""), _) => Text::None,
         (Some(now), Some(approved)) if **approved == *now => Text::Approved(approved.clone()),
-        (Some(now), before) => Text::Waits {
-            version: print_of_text(now).to_string(),
-            before: before.clone(),
-            now: now.into(),
-            findings: (look.text)(now),
-        },
+        (Some(now), before) => {
+            let version = print_of_text(now).to_string();
+            Text::Waits {
+                is_kept: pins.kept_instructions.as_ref() == Some(&version),
+                version,
+                before: before.clone(),
+                now: now.into(),
+                findings: (look.text)(now),
+            }
+        }
     }
 }
 
@@ -484,6 +492,15 @@ impl Standing {
 impl Text {
     /// What the person is shown, where it waits.
     pub fn review(&self) -> Option<TextReview> {
+        self.shown(false)
+    }
+
+    /// What the person was shown, where they left it withheld.
+    pub fn left(&self) -> Option<TextReview> {
+        self.shown(true)
+    }
+
+    fn shown(&self, if_kept: bool) -> Option<TextReview> {
         match self {
             Self::None | Self::Approved(_) => None,
             Self::Waits {
@@ -491,7 +508,8 @@ impl Text {
                 before,
                 now,
                 findings,
-            } => Some(TextReview {
+                is_kept,
+            } => (*is_kept == if_kept).then(|| TextReview {
                 version: version.clone(),
                 before: before.as_deref().map(str::to_owned),
                 now: now.to_string(),

@@ -66,3 +66,10 @@ pub(super) async fn keep_prompt_blocked(
 pub(super) async fn approve_instructions(shell: State<'_, Shell>, server: String, version: String) -> Answer<()> {
     shell.bridge.approve_instructions(connector_id(&server)?, version).await
 }
+
+/// Keeps a version of it from assistants, and does not show it again.
+#[tauri::command]
+pub(super) async fn keep_instructions_withheld(shell: State<'_, Shell>, server: String, version: String) -> Answer<()> {
+    let server = connector_id(&server)?;
+    shell.bridge.keep_instructions_withheld(server, version).await
+}

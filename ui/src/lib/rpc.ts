@@ -140,6 +140,8 @@ export interface Rpc {
   approvePrompt(server: string, prompt: string, version: string): Promise<void>;
   keepPromptBlocked(server: string, prompt: string, version: string): Promise<void>;
   approveInstructions(server: string, version: string): Promise<void>;
+  /** This version is not shown again, and assistants do not get it. */
+  keepInstructionsWithheld(server: string, version: string): Promise<void>;
   answerProposal(id: string, answer: "approve" | "decline"): Promise<void>;
   rules(): Promise<RuleView[]>;
   /** `rule` is the JSON text of a whole rule; what a draft says of it is taken, the rest stays. */
@@ -223,6 +225,7 @@ export const rpc: Rpc = {
   approvePrompt: (server, prompt, version) => call("approve_prompt", { server, prompt, version }),
   keepPromptBlocked: (server, prompt, version) => call("keep_prompt_blocked", { server, prompt, version }),
   approveInstructions: (server, version) => call("approve_instructions", { server, version }),
+  keepInstructionsWithheld: (server, version) => call("keep_instructions_withheld", { server, version }),
   answerProposal: (id, answer) => call("answer_proposal", { id, answer }),
   rules: () => call("rules"),
   saveRule: (rule) => call("save_rule", { rule }),

@@ -256,6 +256,7 @@ impl PinBoard {
             PinEdit::ApprovePrompt(name, version) => approving.prompt(&standings.prompts, name, version),
             PinEdit::KeepPrompt(name, version) => approving.keep_prompt(&standings.prompts, name, version),
             PinEdit::Instructions(version) => approving.instructions(standings, version),
+            PinEdit::KeepInstructions(version) => approving.keep_instructions(standings, version),
         };
         changes.map_err(|stale| ApiError::new(Code::ToolChanged, stale.to_string()).with_action(Some(Action::Review)))
     }

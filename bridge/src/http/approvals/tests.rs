@@ -121,7 +121,12 @@ async fn tools_that_wait_are_the_owners_alone_and_a_plain_yes_leaves_out_what_st
                 "keep_tool_blocked files new=v-new",
                 "keep_tool_blocked files odd=v-odd",
                 "keep_prompt_blocked files sum=v-sum",
+                "keep_instructions_withheld files v-text",
             ],
+        ),
+        (
+            json!({"answer": "deny", "content": {"instructions": true}}),
+            &["keep_instructions_withheld files v-text"],
         ),
         (
             json!({"answer": "deny", "content": {"tools": ["odd"]}}),

@@ -166,14 +166,15 @@ pub(super) async fn answer<A: Api>(
             ApprovalState::Approved
         }
         (Said::Deny, content) => {
-            let (tools, prompts) = match content {
+            let (tools, prompts, instructions) = match content {
                 Some(content) => {
                     let chosen = Chosen::read(content)?;
-                    (chosen.of(review)?, chosen.prompts_of(review)?)
+                    (chosen.of(review)?, chosen.prompts_of(review)?, chosen.instructions)
                 }
                 None => (
                     review.tools.iter().map(AsRef::as_ref).collect(),
                     review.prompts.iter().map(AsRef::as_ref).collect(),
+                    true,
                 ),
             };
             for tool in tools {
@@ -183,6 +184,10 @@ pub(super) async fn answer<A: Api>(
             for prompt in prompts {
                 let (name, version) = (prompt.prompt.clone(), prompt.version.clone());
                 routes.api.keep_prompt_blocked(server.clone(), name, version).await?;
+            }
+            if let (true, Some(text)) = (instructions, &review.instructions) {
+                let version = text.version.clone();
+                routes.api.keep_instructions_withheld(server, version).await?;
             }
             ApprovalState::Denied
         }

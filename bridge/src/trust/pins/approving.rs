@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{
     super::rows::Change,
     Adopted, ApprovedBy, Pin, Pins, Prints, Stand, Standing, Standings, Text,
-    row::{Marker, keep, put_marker, put_text, put_tool, unkeep},
+    row::{Marker, keep, keep_text, put_marker, put_text, put_tool, unkeep, unkeep_text},
     version,
 };
 use crate::{
@@ -118,7 +118,20 @@ impl Approving<'_> {
     /// [`Stale`]
     pub fn instructions(&self, standings: &Standings, wanted: &str) -> Result<Vec<Change>, Stale> {
         match &standings.instructions {
-            Text::Waits { version, now, .. } if version == wanted => Ok(vec![put_text(self.server, now, self.now)]),
+            Text::Waits { version, now, .. } if version == wanted => {
+                Ok(vec![put_text(self.server, now, self.now), unkeep_text(self.server)])
+            }
+            Text::Waits { .. } | Text::None | Text::Approved(_) => Err(Stale::Text),
+        }
+    }
+
+    /// The rows of: what the server says about itself stays withheld, until it says something else.
+    ///
+    /// # Errors
+    /// [`Stale`]
+    pub fn keep_instructions(&self, standings: &Standings, wanted: &str) -> Result<Vec<Change>, Stale> {
+        match &standings.instructions {
+            Text::Waits { version, .. } if version == wanted => Ok(vec![keep_text(self.server, version)]),
             Text::Waits { .. } | Text::None | Text::Approved(_) => Err(Stale::Text),
         }
     }

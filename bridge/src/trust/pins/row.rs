@@ -19,6 +19,7 @@ const TOOL: &str = "tool/";
 const KEPT: &str = "kept/";
 const MARKER: &str = "first-list";
 const INSTRUCTIONS: &str = "instructions";
+const KEPT_INSTRUCTIONS: &str = "kept-instructions";
 
 /// Says that a connector's first list was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +116,7 @@ pub(super) fn apply(pins: &mut Pins, server: &ConnectorId, change: &Change) {
         Change::Delete(_, key) => match key.strip_prefix(&prefix) {
             Some(MARKER) => pins.marker = None,
             Some(INSTRUCTIONS) => pins.instructions = None,
+            Some(KEPT_INSTRUCTIONS) => pins.kept_instructions = None,
             Some(what) => {
                 if let Some(name) = what.strip_prefix(TOOL) {
                     pins.tools.remove(name);
@@ -151,6 +153,8 @@ fn put_into(pins: &mut Pins, what: &str, body: &str, formulas: Formulas) -> Opti
     } else if what == INSTRUCTIONS {
         let text = serde_json::from_str::<TextBody>(body);
         pins.instructions = text.ok().map(|body| Arc::from(body.text));
+    } else if what == KEPT_INSTRUCTIONS {
+        pins.kept_instructions = serde_json::from_str(body).ok();
     } else {
         pins.prompts.put(what, body);
     }
@@ -221,6 +225,14 @@ pub(super) fn put_text(server: &ConnectorId, text: &str, approved_at: u64) -> Ch
 
 pub(super) fn keep(server: &ConnectorId, name: &ToolName, version: &str) -> Change {
     put(server, &format!("{KEPT}{name}"), Value::from(version).to_string())
+}
+
+pub(super) fn keep_text(server: &ConnectorId, version: &str) -> Change {
+    put(server, KEPT_INSTRUCTIONS, Value::from(version).to_string())
+}
+
+pub(super) fn unkeep_text(server: &ConnectorId) -> Change {
+    remove(server, KEPT_INSTRUCTIONS)
 }
 
 pub(super) fn unkeep(server: &ConnectorId, name: &ToolName) -> Change {

@@ -459,6 +459,29 @@ fn what_a_server_says_about_itself_is_withheld_until_it_is_approved() {
 }
 
 #[test]
+fn words_of_a_server_that_are_kept_withheld_are_shown_again_only_when_they_change() {
+    let mut life = Life::default();
+    let now = life.lists_with(Adoption::FirstList, &[read_file()], Some(BAD));
+    let (server, shown) = (server(), now.instructions.review().unwrap());
+    let approving = approving(&server);
+    assert_eq!(approving.keep_instructions(&now, "another"), Err(Stale::Text));
+    let kept = approving.keep_instructions(&now, &shown.version);
+    life.rows.take_both(kept.unwrap());
+    let now = life.lists_with(Adoption::FirstList, &[read_file()], Some(BAD));
+    assert_eq!(
+        (now.instructions.review(), now.instructions.left()),
+        (None, Some(shown.clone()))
+    );
+    let other = life.lists_with(Adoption::FirstList, &[read_file()], Some("Be long."));
+    assert!(other.instructions.review().is_some() && other.instructions.left().is_none());
+    let yes = approving.instructions(&now, &shown.version);
+    life.rows.take_both(yes.unwrap());
+    let now = life.lists_with(Adoption::FirstList, &[read_file()], Some(BAD));
+    assert_eq!(now.instructions, Text::Approved(BAD.into()));
+    assert_eq!(life.rows.pins().kept_instructions, None);
+}
+
+#[test]
 fn dangerous_words_of_a_server_are_no_baseline_and_neither_are_those_it_finds_later() {
     for adoption in [Adoption::FirstList, Adoption::Clean] {
         let mut life = Life::default();
