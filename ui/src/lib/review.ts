@@ -1,6 +1,7 @@
 /** What waits for the person's look, sorted as the screen shows it. Pure. */
 import type { ConnectorView, LaunchReview, PromptText, Reviews, ToolReview, ToolsReview, ToolState } from "./bridge";
 import * as m from "./messages";
+import { ago } from "./time";
 
 /** How many things there are to decide; the tools of a connector are one. */
 export function reviewCount({ launches, tools, proposals, asleep }: Reviews): number {
@@ -47,6 +48,14 @@ export function countsOf({ tools }: ToolsReview): string {
     ...(reworded > 0 ? [m.count_reworded({ count: reworded })] : []),
     ...(added > 0 ? [m.count_new({ count: added })] : []),
   ].join(" · ");
+}
+
+/** A text of what is reviewed, and what was approved of it; null where there was, or is, none. */
+export type ReviewedPart = { label: string; before: string | null; now: string | null; by?: "word" | "line" };
+
+/** How something stands to what was approved, and since when that was. */
+export function standsWords(state: string, approvedAt: number | undefined, now: number): string {
+  return [state, ...(approvedAt === undefined ? [] : [m.approved_when({ when: ago(approvedAt, now) })])].join(" · ");
 }
 
 /** How many tools of a connector are not offered before the person has looked at them; only while it is turned on. */
