@@ -20,7 +20,7 @@ import type {
   ToolView,
   TrustView,
 } from "../src/lib/bridge";
-import { heldPrompts, heldTools } from "../src/lib/review";
+import { isHeldBack } from "../src/lib/review";
 import type { Opening, PackageVersions, PastedSignIn, Rpc, SignInAsk, Theme } from "../src/lib/rpc";
 import type { RuleView } from "../src/lib/rule";
 
@@ -100,8 +100,10 @@ function derived(snapshot: Snapshot): Snapshot {
   const needy = ["needs_sign_in", "needs_secret", "needs_review", "keychain_unavailable", "error", "invalid"];
   const found = snapshot.connectors.flatMap((connector): [string, Need][] => {
     if (needy.includes(connector.status)) return [[connector.id, { why: "state" }]];
-    const tools = heldTools(snapshot.reviews, connector);
-    const prompts = heldPrompts(snapshot.reviews, connector);
+    const review = snapshot.reviews.tools.find(({ server }) => server === connector.id);
+    if (connector.status === "disabled" || !review) return [];
+    const tools = review.tools.filter(({ state }) => isHeldBack(state)).length;
+    const prompts = review.prompts.length;
     return tools + prompts > 0 ? [[connector.id, { why: "held_back", tools, prompts }]] : [];
   });
   return { ...snapshot, needs: { ...Object.fromEntries(found), ...snapshot.needs } };

@@ -1,5 +1,5 @@
 /** What waits for the person's look, sorted as the screen shows it. Pure. */
-import type { ConnectorView, LaunchReview, PromptText, Reviews, ToolReview, ToolsReview, ToolState } from "./bridge";
+import type { LaunchReview, PromptText, Reviews, ToolReview, ToolsReview, ToolState } from "./bridge";
 import * as m from "./messages";
 import { ago } from "./time";
 
@@ -58,20 +58,8 @@ export function standsWords(state: string, approvedAt: number | undefined, now: 
   return [state, ...(approvedAt === undefined ? [] : [m.approved_when({ when: ago(approvedAt, now) })])].join(" · ");
 }
 
-/** How many tools of a connector are not offered before the person has looked at them; only while it is turned on. */
-export function heldTools({ tools }: Reviews, { id, enabled }: Pick<ConnectorView, "id" | "enabled">): number {
-  const review = enabled ? tools.find(({ server }) => server === id) : undefined;
-  return review?.tools.filter(({ state }) => isHidden(state)).length ?? 0;
-}
-
-/** How many of its prompts are blocked before the person has looked at them; only while it is turned on. */
-export function heldPrompts({ tools }: Reviews, { id, enabled }: Pick<ConnectorView, "id" | "enabled">): number {
-  const review = enabled ? tools.find(({ server }) => server === id) : undefined;
-  return review?.prompts.length ?? 0;
-}
-
 /** Whether it is neither offered nor run before the person has looked at it. */
-export function isHidden(state: ToolState): boolean {
+export function isHeldBack(state: ToolState): boolean {
   switch (state) {
     case "approved":
     case "reworded":
