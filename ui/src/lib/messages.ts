@@ -613,6 +613,7 @@ export const lasting_month = (): string => "30 days";
 export const lasting_until = (p: { time: string | number }): string => `until ${p.time}`;
 export const wish_any = (): string => "may be anything";
 export const wish_absent = (): string => "is left out";
+export const wish_absent_hint = (): string => "Holds only while nothing is given for it.";
 export const wish_equals = (): string => "is exactly this";
 export const wish_one_of = (): string => "is one of these";
 export const wish_url = (): string => "is an address below";
