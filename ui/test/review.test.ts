@@ -465,6 +465,17 @@ test("the way to a review ends at its heading, and the navigation says how many 
   expect(focused().tagName).toBe("H2");
 });
 
+test("what a connector's state asks for comes before what is held back of it", async () => {
+  const made = toReview({ tools: [toolsReview("files")] });
+  made.snapshot.connectors = [connector("files", { status: "error", action: "reconnect", error: "It ended." })];
+  await open(made, "#/connectors");
+  expect(spoken()).toContain("It ended.");
+  expect(spoken()).not.toContain("of its tools wait");
+  publish((snapshot) => ({ ...snapshot, connectors: [connector("files")] }));
+  await settle();
+  expect(spoken()).toContain("4 of its tools wait for your review.");
+});
+
 test("a connector of which tools are held back says so in the list, and leads to the review before anything else", async () => {
   const made = toReview({ tools: [toolsReview("files")] });
   made.tools["files"] = [tool("files", "query", {}, { state: "held" }), tool("files", "explain", {})];
