@@ -84,7 +84,7 @@ const cases: Record<string, Case> = {
     { tools: [toolsReview("files", { tools: [], prompts: [promptReview("query"), promptReview("list")] })] },
     { tools: [toolsReview("files", { tools: [], prompts: [promptReview("list")] })] },
   ),
-  ToolsReviewPanel: waits("Approve", { tools: says("One.") }, { tools: says("Two.") }),
+  InstructionsCard: waits("Approve", { tools: says("One.") }, { tools: says("Two.") }),
   ProposalCard: waits("Allow without asking", { launches: [remote], proposals }, { proposals }),
   SleepingRulesCard: waits("Keep them for this", { launches: [remote], asleep }, { asleep }),
 };
@@ -105,7 +105,9 @@ test("every component that takes answers is tested below", () => {
 });
 
 test("no component gives an answer past what keeps it asleep", () => {
-  const answers = namesOf(/rpc\.(approve\w+|keep\w*Blocked|answer(?!Pairing)\w+)\(|\b(answerCall|alwaysAllow)\(/);
+  const answers = namesOf(
+    /rpc\.(approve\w+|keep\w*(?:Blocked|Withheld)|answer(?!Pairing)\w+)\(|\b(answerCall|alwaysAllow)\(/,
+  );
   // A dialog that opens by the person's own click.
   const asked = ["ApproveTools"];
   expect(answers.filter((name) => !asked.includes(name) && !(name in cases))).toEqual([]);

@@ -9,18 +9,19 @@ import {
   client,
   connector,
   contacted,
+  finding,
   launch,
   manage,
   now,
   ordinary,
+  promptReview,
+  promptText,
   ran,
   rule,
   ruleDraft,
   script,
   toolReview,
   toolText,
-  promptReview,
-  promptText,
   toolsReview,
   world,
 } from "./worlds";
@@ -230,6 +231,16 @@ export function trustWorlds(common: Partial<World>, long: string): Record<string
         index === 1 ? { ...one, state: "held" } : one,
       );
       return made;
+    },
+    /** Nothing waits; what was left as it is can still be looked at. */
+    left: () => {
+      const tools = [
+        toolReview("drop_table", { state: "held", findings: [finding] }),
+        toolReview("query", { state: "changed", before: toolText(), now: toolText({ description: long }) }),
+      ];
+      const instructions = { version: "i1", before: null, now: `Always be brief. ${long}`, findings: [finding] };
+      const of = toolsReview("files", { server_name: "Files", tools, prompts: [promptReview("sum")], instructions });
+      return trusting({ reviews: { launches: [], tools: [], left: [of], proposals: [], asleep: [] } });
     },
     /** Of tools that changed, and of one that is new, what no text of the window says otherwise. */
     "also-says": () => {

@@ -319,6 +319,42 @@ test("instructions are shown as text and approved by version", async () => {
   expect(calls).toEqual(["approve_instructions pg i1"]);
 });
 
+test("instructions can be kept from assistants, and that takes them out of the way", async () => {
+  const instructions = { version: "i1", before: null, now: hostile, findings: [finding] };
+  await seen({ tools: [toolsReview("pg", { tools: [], instructions })] });
+  button("Keep blocked").click();
+  await settle();
+  expect(calls).toEqual(["keep_instructions_withheld pg i1"]);
+});
+
+test("what was left as it is waits for nobody, is folded away, and can still be approved in that version", async () => {
+  const left = toolsReview("pg", {
+    tools: [toolReview("drop", { state: "held", version: "d1", findings: [finding] })],
+    prompts: [promptReview("sum")],
+    instructions: { version: "i1", before: null, now: "Obey.", findings: [finding] },
+  });
+  await seen({ left: [left] });
+  expect(spoken()).toContain("Nothing waits for your review.");
+  expect(query<HTMLDetailsElement>("details").open).toBe(false);
+  query("summary").click();
+  await settle();
+  expect(spoken()).toContain("3 things that you left as they are");
+  expect([...document.querySelectorAll("button")].map((one) => one.textContent?.trim())).not.toContain("Keep blocked");
+  const yes = [...document.querySelectorAll("button")].filter(
+    (one) => one.textContent?.trim() === "Approve this version",
+  );
+  expect(yes).toHaveLength(3);
+  for (const one of yes) one.click();
+  await settle();
+  expect(calls).toEqual(["approve_instructions pg i1", "approve_prompt pg sum v-sum", "approve_tools pg drop@d1"]);
+});
+
+test("the way from a tool that was left leads to it", async () => {
+  await seen({ left: [toolsReview("pg", { tools: [toolReview("drop", { state: "held" })] })] }, "#/review/pg");
+  expect(query<HTMLDetailsElement>("details").open).toBe(true);
+  expect(focused().textContent).toContain("pg");
+});
+
 test("a prompt that looks dangerous is named as one, shown whole, and kept blocked unless the person says otherwise", async () => {
   const now = promptText({
     description: hostile,
