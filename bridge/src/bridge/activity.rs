@@ -303,12 +303,27 @@ pub(super) fn edited(edit: &Edit) -> Entry {
 
 /// What the person said to a launch that waited.
 pub(super) fn looked_at(server: &ConnectorId, outcome: Outcome) -> Entry {
-    let what = ActivityWhat::Review {
-        server: Some(server.clone()),
-        of: ActivityReview::Launch,
+    decided(Some(server), ActivityReview::Launch, None).ended(outcome)
+}
+
+/// What the person decided; `subject` is the tool, rule, assistant or program that it is about.
+pub(super) fn decided(server: Option<&ConnectorId>, of: ActivityReview, subject: Option<String>) -> Entry {
+    let server = server.cloned();
+    let what = ActivityWhat::Review { server, of, subject };
+    Entry::new(WhoRecord::plain(ActivityCaller::Owner), what)
+}
+
+/// A connector, or everything, was paused or goes on.
+pub(super) fn paused(who: WhoRecord, server: Option<&ConnectorId>, on: bool) -> Entry {
+    let what = ActivityWhat::Change {
+        server: server.map(ToString::to_string),
+        change: match on {
+            true => ActivityChange::Paused,
+            false => ActivityChange::Resumed,
+        },
         subject: None,
     };
-    Entry::new(WhoRecord::plain(ActivityCaller::Owner), what).ended(outcome)
+    Entry::new(who, what)
 }
 
 /// What somebody changed in the file.

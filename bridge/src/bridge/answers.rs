@@ -2,7 +2,7 @@
 //! the call is released: where it cannot be saved the question goes on waiting.
 
 use super::{
-    BridgeHandle,
+    BridgeHandle, activity,
     approvals::{over, refusal},
     owner::RunRule,
     rules::{asked_for, pattern_of},
@@ -11,7 +11,8 @@ use super::{
 use crate::{
     approval::{ApprovalAnswer, Asker, OpenCall, Reach, Subject},
     error::{ApiError, Code},
-    snapshot::{ApprovalState, ApprovalView, Question, WhoView},
+    ids::ConnectorId,
+    snapshot::{ActivityReview, ApprovalState, ApprovalView, Question, WhoView},
     trust::rules::{Arguments, Condition, Effect, Kind, Lasts, RuleDraft},
 };
 
@@ -130,8 +131,14 @@ impl BridgeHandle {
         for view in self.inner.wishes.deny(&asker.group()) {
             self.inner.world.activity.record(wishes::entry(&view));
         }
+        self.decided(None, ActivityReview::Muted, Some(who.name));
         self.settled().await;
         Ok(())
+    }
+
+    /// Tells of what the person decided.
+    pub(super) fn decided(&self, server: Option<&ConnectorId>, of: ActivityReview, subject: Option<String>) {
+        self.inner.world.activity.record(activity::decided(server, of, subject));
     }
 
     /// Lets a muted caller ask again.
@@ -139,12 +146,15 @@ impl BridgeHandle {
     /// # Errors
     /// `not_found`
     pub async fn let_ask(&self, caller: String) -> Result<(), ApiError> {
+        let (_, muted) = self.inner.approvals.left();
+        let who = muted.into_iter().find(|muted| muted.id == caller);
         if !self.inner.approvals.let_ask(&caller) {
             return Err(ApiError::new(
                 Code::NotFound,
                 "Nobody of this name is kept from asking.",
             ));
         }
+        self.decided(None, ActivityReview::Unmuted, who.map(|muted| muted.who.name));
         self.settled().await;
         Ok(())
     }
@@ -154,11 +164,20 @@ impl BridgeHandle {
     /// # Errors
     /// `not_found`
     pub async fn allow_next_time(&self, id: String) -> Result<(), ApiError> {
+        let (missed, _) = self.inner.approvals.left();
+        let missed = missed.into_iter().find(|missed| missed.id == id);
         if !self.inner.approvals.allow_next_time(&id) {
             return Err(ApiError::new(
                 Code::NotFound,
                 "This question is not among those that were missed.",
             ));
+        }
+        if let Some(missed) = missed {
+            let subject = match &missed.question {
+                Question::Call { call } => Some(call.subject.name().to_owned()),
+                Question::Elicitation { .. } | Question::Manage { .. } => None,
+            };
+            self.decided(Some(&missed.server), ActivityReview::NextTime, subject);
         }
         self.settled().await;
         Ok(())

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    BridgeHandle,
+    BridgeHandle, activity,
     decide::{first_digits, standing_of},
     owner::{Command, Owner},
     person_file::Edit,
@@ -21,7 +21,7 @@ use crate::{
     error::{ApiError, Code},
     ids::ConnectorId,
     ledger::{Change, LedgerFault, Row as LedgerRow, RowKind, Standing},
-    snapshot::{LaunchShown, RuleSaid, SleepingRules},
+    snapshot::{ActivityReview, LaunchShown, RuleSaid, SleepingRules},
     trust::{
         LaunchIdentity, OLD_RULES_BOUND,
         decision::ConnectorStanding,
@@ -50,15 +50,23 @@ impl BridgeHandle {
     /// `not_found`, also where the rules or the launch are others by now; `not_saved`, `keychain_unavailable`.
     pub async fn answer_asleep(&self, id: String, keep: bool) -> Result<(), ApiError> {
         if keep {
-            return self.order(|reply| Command::KeepRules(id, reply)).await;
+            let server = self.asleep(&id)?.server;
+            self.order(|reply| Command::KeepRules(id, reply)).await?;
+            let kept = activity::decided(Some(&server), ActivityReview::RulesKept, None);
+            self.inner.world.activity.record(kept);
+            return Ok(());
         }
-        let published = self.inner.published.load_full();
-        let found = published.rules.asleep.iter().find(|(known, _)| *known == id);
-        let (_, asleep) = found.ok_or_else(none_asleep)?;
+        let asleep = self.asleep(&id)?;
         for rule in &asleep.rules {
             self.withdraw_rule(rule.id).await?;
         }
         Ok(())
+    }
+
+    fn asleep(&self, id: &str) -> Result<Asleep, ApiError> {
+        let published = self.inner.published.load();
+        let found = published.rules.asleep.iter().find(|(known, _)| known == id);
+        found.map(|(_, asleep)| asleep.clone()).ok_or_else(none_asleep)
     }
 }
 

@@ -8,8 +8,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{BridgeHandle, Caller, shown};
+use super::{BridgeHandle, Caller, activity, shown};
 use crate::{
+    activity::Outcome,
     approval::Asker,
     caller::{
         ProgramKey, Scope, Script,
@@ -23,7 +24,7 @@ use crate::{
     clock::unix_ms,
     error::{ApiError, Code},
     ids::ConnectorId,
-    snapshot::{ApiMode, AskerView, ClientView, WalkInPolicy},
+    snapshot::{ActivityReview, ApiMode, AskerView, ClientView, WalkInPolicy},
     traffic::Source,
     trust,
     wishes::Wish,
@@ -134,6 +135,7 @@ impl BridgeHandle {
     /// `not_found`, `bad_request`, `keychain_unavailable`, `not_saved`.
     pub async fn change_client(&self, id: String, change: ClientChange) -> Result<ClientView, ApiError> {
         let mut row = self.inner.callers.client(&id).ok_or_else(|| no_client(&id))?;
+        let before = row.clone();
         if let Some(name) = change.name {
             row.name = usable_name(&name)?;
         }
@@ -143,6 +145,17 @@ impl BridgeHandle {
         row.asks_itself = change.asks_itself.unwrap_or(row.asks_itself);
         fits(&row.scopes, row.servers.as_deref())?;
         self.inner.callers.keep(&row).await?;
+        if row.asks_itself != before.asks_itself {
+            self.decided(None, asks(row.asks_itself), Some(row.name.clone()));
+        }
+        if row
+            != (ClientRow {
+                asks_itself: row.asks_itself,
+                ..before
+            })
+        {
+            self.decided(None, ActivityReview::ClientChanged, Some(row.name.clone()));
+        }
         let label = format!("client:{id}");
         self.inner
             .approvals
@@ -157,10 +170,9 @@ impl BridgeHandle {
     /// # Errors
     /// `not_found`, `keychain_unavailable`, `not_saved`.
     pub async fn revoke_client(&self, id: String) -> Result<(), ApiError> {
-        if self.inner.callers.client(&id).is_none() {
-            return Err(no_client(&id));
-        }
+        let row = self.inner.callers.client(&id).ok_or_else(|| no_client(&id))?;
         self.inner.callers.forget(&id).await?;
+        self.decided(None, ActivityReview::Unpaired, Some(row.name));
         let label = format!("client:{id}");
         self.inner.wishes.withdraw(&label, |_| true);
         self.inner.approvals.withdraw(&label, |_| true);
@@ -213,11 +225,12 @@ impl BridgeHandle {
     /// `not_found` where nothing of the id waits.
     pub async fn turn_away(&self, id: String) -> Result<(), ApiError> {
         let done = self.inner.callers.pairing().turn_away(&id, Instant::now());
-        self.settled().await;
-        match done {
-            true => Ok(()),
-            false => Err(not_that(&id, NotThat::Unknown)),
+        if let Some(name) = &done {
+            let entry = activity::decided(None, ActivityReview::Paired, Some(name.clone()));
+            self.inner.world.activity.record(entry.ended(Outcome::of(Code::Denied)));
         }
+        self.settled().await;
+        done.map(drop).ok_or_else(|| not_that(&id, NotThat::Unknown))
     }
 
     /// A program asks to be paired under a name that it chose.
@@ -291,6 +304,10 @@ impl BridgeHandle {
         };
         self.inner.callers.keep(&row).await?;
         self.inner.callers.pairing().grant(&id, token, Instant::now());
+        self.decided(None, ActivityReview::Paired, Some(row.name.clone()));
+        if row.asks_itself {
+            self.decided(None, ActivityReview::AsksItself, Some(row.name));
+        }
         self.settled().await;
         self.client_view(&client)
     }
@@ -313,7 +330,9 @@ impl BridgeHandle {
             file if file.is_absolute() => Script::File(file),
             _ => Script::Module(text),
         });
-        self.inner.callers.set_asker(&ProgramKey { path, script }, on).await?;
+        let key = ProgramKey { path, script };
+        self.inner.callers.set_asker(&key, on).await?;
+        self.decided(None, asks(on), Some(key.path.display().to_string()));
         self.settled().await;
         Ok(())
     }
@@ -376,6 +395,24 @@ impl BridgeHandle {
             paused,
             allowed_origins,
         } = change;
+        let mut decided = Vec::new();
+        decided.extend(
+            api_mode
+                .filter(|mode| *mode != self.inner.callers.api_mode())
+                .map(|mode| match mode {
+                    ApiMode::Open => (ActivityReview::TokenNotNeeded, None),
+                    ApiMode::Token => (ActivityReview::TokenNeeded, None),
+                }),
+        );
+        let present = self.inner.published.load().view.walk_in();
+        decided.extend(walk_in.filter(|policy| *policy != present).map(|policy| match policy {
+            WalkInPolicy::Ask => (ActivityReview::WalkInsAsked, None),
+            WalkInPolicy::Allow => (ActivityReview::WalkInsAllowed, None),
+        }));
+        let pages = allowed_origins
+            .iter()
+            .filter(|pages| ***pages != *self.inner.callers.origins());
+        decided.extend(pages.map(|pages| (ActivityReview::Pages, Some(pages.join(", ")))));
         let mut settings: Vec<(&'static str, Value)> = Vec::new();
         settings.extend(api_mode.map(|mode| (trust::API_MODE, json!(mode))));
         settings.extend(walk_in.map(|policy| (trust::WALK_IN, json!(policy))));
@@ -390,6 +427,9 @@ impl BridgeHandle {
         }
         if !settings.is_empty() {
             self.inner.callers.set(settings).await?;
+        }
+        for (of, subject) in decided {
+            self.decided(None, of, subject);
         }
         match paused {
             Some(on) => self.pause_all(on).await,
@@ -419,6 +459,14 @@ fn usable_name(name: &str) -> Result<String, ApiError> {
 }
 
 /// Whether something can be kept of it that makes sense.
+/// Whether somebody is trusted to ask by itself from now on.
+fn asks(itself: bool) -> ActivityReview {
+    match itself {
+        true => ActivityReview::AsksItself,
+        false => ActivityReview::AskedHere,
+    }
+}
+
 fn fits(scopes: &[Scope], servers: Option<&[String]>) -> Result<(), ApiError> {
     let is_once = |scope: &Scope| scopes.iter().filter(|other| *other == scope).count() == 1;
     if scopes.is_empty() || !scopes.iter().all(is_once) {

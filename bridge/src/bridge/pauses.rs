@@ -3,14 +3,15 @@
 use serde_json::Value;
 
 use super::{
-    BridgeHandle,
+    BridgeHandle, activity,
     owner::{Command, Owner},
 };
 use crate::{
+    activity::WhoRecord,
     error::ApiError,
     ids::ConnectorId,
     ledger::{Change, Row, RowKind},
-    snapshot::WhoView,
+    snapshot::{ActivityCaller, WhoView},
     trust::PAUSED,
 };
 
@@ -30,7 +31,12 @@ impl BridgeHandle {
     /// `unknown_server`.
     pub async fn resume(&self, id: ConnectorId) -> Result<(), ApiError> {
         self.view_of(&id)?;
-        self.pause(PauseOrder::Resume(id)).await
+        let was_paused = self.inner.world.pauses.is_paused(&id);
+        self.pause(PauseOrder::Resume(id.clone())).await?;
+        if was_paused {
+            self.told_of_pause(WhoRecord::plain(ActivityCaller::Owner), Some(&id), false);
+        }
+        Ok(())
     }
 
     /// Hides all tools and stops what runs, or goes on; holds over restarts.
@@ -38,7 +44,16 @@ impl BridgeHandle {
     /// # Errors
     /// `keychain_unavailable`, `not_saved`; nothing is then changed.
     pub async fn pause_all(&self, on: bool) -> Result<(), ApiError> {
-        self.pause(PauseOrder::All(on)).await
+        let was_on = self.inner.world.pauses.all();
+        self.pause(PauseOrder::All(on)).await?;
+        if on != was_on {
+            self.told_of_pause(WhoRecord::plain(ActivityCaller::Owner), None, on);
+        }
+        Ok(())
+    }
+
+    pub(super) fn told_of_pause(&self, who: WhoRecord, server: Option<&ConnectorId>, on: bool) {
+        self.inner.world.activity.record(activity::paused(who, server, on));
     }
 
     pub(super) async fn pause(&self, order: PauseOrder) -> Result<(), ApiError> {

@@ -9,14 +9,14 @@ use std::{collections::HashMap, sync::Arc};
 
 pub(super) use self::board::PinBoard;
 use self::looking::Key;
-use super::{BridgeHandle, Caller, owner::Command};
+use super::{BridgeHandle, activity, owner::Command};
 use crate::{
-    activity::{Entry, Outcome, WhoRecord},
+    activity::{Entry, Outcome},
     connector::{KnownTools, Offers},
     error::{Action, ApiError, Code},
     ids::{ConnectorId, ToolName},
     secrets::TRY_AGAIN,
-    snapshot::{ActivityReview, ActivityWhat, PromptReview, TextReview, ToolReview, ToolsReview},
+    snapshot::{ActivityReview, PromptReview, TextReview, ToolReview, ToolsReview},
     tools::{Claim, Tool, Unlisted},
     trust::{
         Fingerprint,
@@ -51,12 +51,7 @@ impl PinEdit {
             Self::ApprovePrompt(..) | Self::KeepPrompt(..) => ActivityReview::Prompt,
         };
         let entry = |subject: Option<&str>, outcome| {
-            let what = ActivityWhat::Review {
-                server: Some(server.clone()),
-                of,
-                subject: subject.map(str::to_owned),
-            };
-            Entry::new(WhoRecord::from(&Caller::Owner), what).ended(outcome)
+            activity::decided(Some(server), of, subject.map(str::to_owned)).ended(outcome)
         };
         match self {
             Self::Approve(versions) => versions

@@ -6,7 +6,7 @@ use std::{path::PathBuf, sync::Arc};
 use tokio::sync::oneshot;
 
 use super::{
-    BridgeHandle, Caller, Published,
+    BridgeHandle, Caller, Published, activity,
     owner::{Command, RunRule},
     permit::{Known, shows_its_own},
     person_file::Edit,
@@ -14,7 +14,6 @@ use super::{
     unknown_server,
 };
 use crate::{
-    activity::{Entry, WhoRecord},
     approval::{Asker, OpenCall, Subject},
     caller::Scope,
     clock::unix_ms,
@@ -22,7 +21,7 @@ use crate::{
     error::{ApiError, Code},
     ids::{ConnectorId, ExposedName},
     ledger::{Change, RowKind},
-    snapshot::{ActivityReview, ActivityWhat, RuleSleep, RuleView},
+    snapshot::{ActivityReview, RuleSleep, RuleView},
     traffic::Source,
     trust::{
         LaunchIdentity,
@@ -435,12 +434,7 @@ impl BridgeHandle {
 
     fn told(&self, rule: &Rule, of: ActivityReview) {
         let name = name_of(&self.inner.published.load(), &rule.server);
-        let what = ActivityWhat::Review {
-            server: Some(rule.server.clone()),
-            of,
-            subject: Some(self.said(rule, &name)),
-        };
-        let entry = Entry::new(WhoRecord::from(&Caller::Owner), what);
+        let entry = activity::decided(Some(&rule.server), of, Some(self.said(rule, &name)));
         self.inner.world.activity.record(entry);
     }
 

@@ -147,7 +147,10 @@ impl BridgeHandle {
         }
         self.meddle(&id)?;
         let who = caller.shown().await;
-        self.pause(PauseOrder::Pause(id, who)).await
+        let told = WhoRecord::from(&who);
+        self.pause(PauseOrder::Pause(id.clone(), who)).await?;
+        self.told_of_pause(told, Some(&id), true);
+        Ok(())
     }
 
     /// The person's yes or no to a wish; `None` = the id is of no wish.

@@ -146,17 +146,16 @@ impl Pairing {
         self.open.is_some() || self.request.is_some() || token_waits
     }
 
-    /// The person turns the program away that asked. False where nothing of this id waits.
-    pub fn turn_away(&mut self, id: &str, now: Instant) -> bool {
+    /// The person turns the program away that asked; the name that it chose. `None` where nothing of this id waits.
+    pub fn turn_away(&mut self, id: &str, now: Instant) -> Option<String> {
         self.pass(now);
-        let Some(request) = self.request.as_ref().filter(|request| request.id == id) else {
-            return false;
-        };
+        let request = self.request.as_ref().filter(|request| request.id == id)?;
+        let name = request.by.name.clone();
         if let Some(open) = &mut self.open {
             open.turned_away.push(request.by.group.clone());
         }
         self.end(Ended::Denied);
-        true
+        Some(name)
     }
 
     /// A program asks, with an id and a code that were drawn for it. `now` in both clocks.

@@ -186,12 +186,31 @@ pub enum ActivityReview {
     Rule,
     RuleChanged,
     RuleWithdrawn,
-    /// A change that a program asked for.
-    Manage,
-    /// An assistant was paired, or its pairing ended.
-    Pair,
-    /// Who may do what: the API's mode, the walk-ins' policy.
-    Policy,
+    /// Rules that were made for another launch go on.
+    RulesKept,
+    /// One call that was missed may happen once without asking.
+    NextTime,
+    /// A program may not ask for an hour.
+    Muted,
+    /// It may ask again.
+    Unmuted,
+    /// An assistant was paired, or turned away.
+    Paired,
+    /// What a paired assistant may do.
+    ClientChanged,
+    Unpaired,
+    /// An assistant or program is trusted to ask by itself.
+    AsksItself,
+    /// It is asked about here again.
+    AskedHere,
+    /// Every program needs a token.
+    TokenNeeded,
+    TokenNotNeeded,
+    /// Calls of programs without a token are asked about.
+    WalkInsAsked,
+    WalkInsAllowed,
+    /// The pages that may use the API; its subject is all of them.
+    Pages,
 }
 
 /// What became different.
@@ -213,6 +232,9 @@ pub enum ActivityChange {
     FileAdded,
     FileEdited,
     FileRemoved,
+    /// Without a connector: everything.
+    Paused,
+    Resumed,
 }
 
 /// How it ended.

@@ -113,6 +113,17 @@ pub enum AskedSubject {
     },
 }
 
+impl AskedSubject {
+    /// A tool's or prompt's name as the upstream spells it, or a resource's URI.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Tool { tool, .. } => tool,
+            Self::Resource { uri } => uri,
+            Self::Prompt { name } => name,
+        }
+    }
+}
+
 /// One argument of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, TS)]
 #[ts(export_to = "bridge.ts")]

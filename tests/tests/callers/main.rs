@@ -2,6 +2,7 @@
 
 mod pairing;
 mod tokens;
+mod told;
 mod wishes;
 
 use neuron_tests::{

@@ -56,14 +56,25 @@ export function title({ what }: ActivityEntry): string {
       const about = { what: what.subject ?? "" };
       const words = {
         launch: m.activity_review_launch(),
-        tools: m.activity_review_tools(),
+        tools: what.subject === null ? m.activity_review_instructions() : m.activity_review_tool(about),
         prompt: m.activity_review_prompt(about),
         rule: m.activity_review_rule(about),
         rule_changed: m.activity_review_rule_changed(about),
         rule_withdrawn: m.activity_review_rule_withdrawn(about),
-        manage: m.activity_review_manage(),
-        pair: m.activity_review_pair(about),
-        policy: m.activity_review_policy(),
+        rules_kept: m.activity_review_rules_kept(),
+        next_time: m.activity_review_next_time(about),
+        muted: m.activity_review_muted(about),
+        unmuted: m.activity_review_unmuted(about),
+        paired: m.activity_review_paired(about),
+        client_changed: m.activity_review_client_changed(about),
+        unpaired: m.activity_review_unpaired(about),
+        asks_itself: m.activity_review_asks_itself(about),
+        asked_here: m.activity_review_asked_here(about),
+        token_needed: m.activity_review_token_needed(),
+        token_not_needed: m.activity_review_token_not_needed(),
+        walk_ins_asked: m.activity_review_walk_ins_asked(),
+        walk_ins_allowed: m.activity_review_walk_ins_allowed(),
+        pages: what.subject === "" ? m.activity_review_no_pages() : m.activity_review_pages(about),
       };
       return words[what.of].trim();
     }
@@ -83,6 +94,8 @@ export function title({ what }: ActivityEntry): string {
         file_added: m.activity_change_file_added(),
         file_edited: m.activity_change_file_edited(),
         file_removed: m.activity_change_file_removed(),
+        paused: what.server === null ? m.activity_change_paused_all() : m.activity_change_paused(),
+        resumed: what.server === null ? m.activity_change_resumed_all() : m.activity_change_resumed(),
       };
       return words[what.change].replace(/ {2,}/g, " ");
     }

@@ -644,9 +644,9 @@ export type Arguments = { "kept": "shape", "value": JsonValue } | { "kept": "ful
 
 export type ActivityQuestion = "form" | "page" | "change";
 
-export type ActivityReview = "launch" | "tools" | "prompt" | "rule" | "rule_changed" | "rule_withdrawn" | "manage" | "pair" | "policy";
+export type ActivityReview = "launch" | "tools" | "prompt" | "rule" | "rule_changed" | "rule_withdrawn" | "rules_kept" | "next_time" | "muted" | "unmuted" | "paired" | "client_changed" | "unpaired" | "asks_itself" | "asked_here" | "token_needed" | "token_not_needed" | "walk_ins_asked" | "walk_ins_allowed" | "pages";
 
-export type ActivityChange = "added" | "edited" | "removed" | "turned_on" | "turned_off" | "tool_turned_on" | "tool_turned_off" | "auto_approve" | "secret_set" | "secret_forgotten" | "file_added" | "file_edited" | "file_removed";
+export type ActivityChange = "added" | "edited" | "removed" | "turned_on" | "turned_off" | "tool_turned_on" | "tool_turned_off" | "auto_approve" | "secret_set" | "secret_forgotten" | "file_added" | "file_edited" | "file_removed" | "paused" | "resumed";
 
 export type ActivityOutcome = "ok" | "failed" | "denied" | "cancelled";
 

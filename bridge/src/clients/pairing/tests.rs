@@ -87,7 +87,7 @@ async fn one_program_is_paired_at_a_time_and_a_second_one_needs_another_click() 
 async fn whoever_was_turned_away_does_not_take_the_place_again_and_others_may_in_the_time_that_is_left() {
     let now = Instant::now();
     let turns: [fn(&mut Pairing, Instant); 2] = [
-        |pairing, now| assert!(pairing.turn_away("1", now)),
+        |pairing, now| assert!(pairing.turn_away("1", now).is_some()),
         |pairing, now| {
             for _ in 0..MOST_WRONG {
                 pairing.check("1", "x", now).unwrap_err();
@@ -111,8 +111,8 @@ async fn whoever_was_turned_away_does_not_take_the_place_again_and_others_may_in
     }
     let mut pairing = opened(now);
     ask(&mut pairing, "1", now).unwrap();
-    assert!(!pairing.turn_away("2", now), "another one");
-    assert!(pairing.turn_away("1", now));
+    assert_eq!(pairing.turn_away("2", now), None, "another one");
+    assert!(pairing.turn_away("1", now).is_some());
     assert_eq!(
         ask_as(&mut pairing, "2", "/usr/bin/other", now + OPEN_FOR),
         Err(Closed::NotOpen)
