@@ -356,6 +356,22 @@ impl BridgeHandle {
         }
     }
 
+    /// Starts the first of these programs that is there, for the person: it and what it starts belong to no connector, and use
+    /// what the person's programs may use. Blocks shortly.
+    ///
+    /// # Errors
+    /// Why the last one could not be started.
+    pub fn open_for_person(&self, ways: Vec<std::process::Command>) -> std::io::Result<()> {
+        let mut outcome = Err(std::io::ErrorKind::NotFound.into());
+        for mut way in ways {
+            outcome = self.inner.world.spawner.open(&mut way);
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome
+    }
+
     async fn edit(&self, edit: Edit) -> Result<(), ApiError> {
         self.order(|reply| Command::Edit(edit, reply)).await
     }

@@ -247,7 +247,7 @@ const ASK_ALL: &str = r#"{ while read -r method path; do
 done < "$3"; } > "$5.new"; mv "$5.new" "$5""#;
 
 /// Ways to run `sh -c "$@"` of a program that wants to look like somebody else's.
-const WAYS: [(&str, &str); 6] = [
+const WAYS: [(&str, &str); 7] = [
     ("direct", r#"sh -c "$@""#),
     ("setsid", r#"setsid --wait sh -c "$@""#),
     ("no-environment", r#"env -i PATH="$PATH" setsid --wait sh -c "$@""#),
@@ -260,6 +260,16 @@ if os.fork() == 0:
     if os.fork() == 0:
         os.chdir("/")
         subprocess.run(["sh", "-c", *sys.argv[1:]])' "$@""#,
+    ),
+    (
+        "all-of-it",
+        r#"python3 -c 'import os, sys
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execve("/bin/sh", ["sh", "-c", *sys.argv[1:]], {"PATH": os.environ["PATH"]})' "$@""#,
     ),
     (
         "node",

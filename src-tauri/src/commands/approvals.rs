@@ -42,7 +42,9 @@ pub(super) async fn answer_approval(
         Question::Elicitation { .. } | Question::Call { .. } => false,
     };
     match shell.bridge.snapshot().sign_in_page(approval.server.as_str()) {
-        Some(page) if is_sign_in && approval.state == ApprovalState::Approved => browser::open(page.to_owned()).await,
+        Some(page) if is_sign_in && approval.state == ApprovalState::Approved => {
+            browser::open(&shell.bridge, page.to_owned()).await
+        }
         Some(_) | None => Ok(()),
     }
 }
@@ -64,7 +66,7 @@ pub(super) async fn open_approval_url(shell: State<'_, Shell>, id: String) -> An
         return Err(ApiError::bad_request("This question is about no page."));
     };
     match approval.state {
-        ApprovalState::Waiting => browser::open(url).await,
+        ApprovalState::Waiting => browser::open(&shell.bridge, url).await,
         ApprovalState::Approved | ApprovalState::Denied | ApprovalState::Expired => Err(ApiError::new(
             Code::ApprovalTimeout,
             "The time to answer this question is over.",

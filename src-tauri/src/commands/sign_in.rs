@@ -25,7 +25,7 @@ pub(super) async fn sign_in(
         redirect,
     };
     let page = shell.bridge.sign_in(connector_id(&id)?, ask).await?;
-    browser::open(page).await
+    browser::open(&shell.bridge, page).await
 }
 
 #[tauri::command]
@@ -38,7 +38,7 @@ pub(super) async fn cancel_sign_in(shell: State<'_, Shell>, id: String) -> Answe
 pub(super) async fn open_sign_in_again(shell: State<'_, Shell>, id: String) -> Answer<()> {
     let page = shell.bridge.snapshot().sign_in_page(&id).map(str::to_owned);
     let page = page.ok_or_else(|| ApiError::new(Code::NotFound, "This sign-in is over. Begin it anew."))?;
-    browser::open(page).await
+    browser::open(&shell.bridge, page).await
 }
 
 /// What a pasted address came to.

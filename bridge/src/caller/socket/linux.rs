@@ -55,9 +55,29 @@ pub(super) fn holders(socket: Socket, among: Option<&[u32]>) -> Vec<u32> {
     let target = format!("socket:[{}]", socket.id);
     let holds = |pid: &u32| holds(Path::new(&format!("/proc/{pid}/fd")), &target);
     match among {
-        Some(among) => among.iter().copied().filter(holds).collect(),
+        Some(among) => {
+            let any_holds = |pid: &u32| holds(pid) || threads_with_files(*pid).any(|thread| holds(&thread));
+            among.iter().copied().filter(any_holds).collect()
+        }
         None => our_processes().filter(holds).collect(),
     }
+}
+
+/// Threads of a process that have files of their own (`CLONE_FILES` undone), which its own list does not show.
+fn threads_with_files(pid: u32) -> impl Iterator<Item = u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+    let ids = threads
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(move |thread| *thread != pid && !shares_files(pid, *thread))
+}
+
+/// `kcmp(2)`. False where the system does not tell.
+fn shares_files(one: u32, other: u32) -> bool {
+    const KCMP_FILES: libc::c_int = 2;
+    // SAFETY: a system call without pointers.
+    let compared = unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0_usize, 0_usize) };
+    compared == 0
 }
 
 pub(super) fn processes(sockets: &[Socket]) -> HashMap<u64, u32> {
@@ -117,6 +137,30 @@ mod tests {
         ] {
             assert_eq!(judge(nobody), None, "{nobody:?}");
         }
+    }
+
+    #[test]
+    fn a_socket_that_one_thread_alone_holds_is_found_where_its_process_is_looked_at() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let local = listener.local_addr().unwrap();
+        let (told, tell) = std::sync::mpsc::channel();
+        let (over, until) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            // SAFETY: a plain system call without pointers; only this thread's files are split off.
+            assert_eq!(unsafe { libc::unshare(libc::CLONE_FILES) }, 0);
+            let client = TcpStream::connect(local).unwrap();
+            told.send(client.local_addr().unwrap()).unwrap();
+            let _ = until.recv();
+        });
+        let peer = tell.recv().unwrap();
+        let (_server, _) = listener.accept().unwrap();
+        let Whose::Ours(socket) = whose(peer, local) else {
+            panic!("not ours")
+        };
+        let us = std::process::id();
+        assert_eq!(holders(socket, Some(&[1, us])), [us]);
+        drop(over);
+        thread.join().unwrap();
     }
 
     #[test]

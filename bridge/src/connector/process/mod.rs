@@ -5,12 +5,15 @@
 //! is signalled; every child is recorded in a file before it can be lost. Knows nothing of MCP.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     ffi::{OsStr, OsString},
     fmt, fs, io,
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError, mpsc::RecvTimeoutError},
     thread,
+    time::Duration,
 };
 
 use sha2::{Digest as _, Sha256};
@@ -33,6 +36,12 @@ pub const MARKER: &str = "NEURON_CONNECT_CHILD";
 
 /// Starts that wait for the spawning thread; more wait at their askers.
 const QUEUED_STARTS: usize = 64;
+
+/// How often what connectors left behind, and has ended, is taken out of the process table.
+const BURY_AFTER: Duration = Duration::from_secs(60);
+
+/// The thread that does only reads a few files.
+const BURY_STACK: usize = 128 * 1024;
 
 /// What to run. Nothing is expanded, no shell is involved.
 #[derive(Clone, PartialEq, Eq)]
@@ -87,6 +96,8 @@ struct Shared {
     requests: mpsc::Sender<Request>,
     home: String,
     registry: Registry,
+    /// Gone with the last clone, which ends the thread that buries.
+    _alive: std::sync::mpsc::Sender<()>,
     /// By marker; entries leave when the child is reaped.
     running: Mutex<Running>,
 }
@@ -96,6 +107,8 @@ struct Running {
     children: HashMap<String, Arc<Held>>,
     /// What an ended child left running, outside its group.
     left: Vec<family::Member>,
+    /// Sessions of programs that were opened for the person.
+    opened: HashSet<u32>,
     shut_down: bool,
 }
 
@@ -110,20 +123,60 @@ impl Spawner {
     /// [`sweep`] must have read before.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// When the system gives no thread, or does not leave us what our children leave behind.
     pub fn start(home: &Path, registry: PathBuf) -> io::Result<Self> {
+        family::adopt_orphans()?;
         let (requests, queue) = mpsc::channel(QUEUED_STARTS);
         thread::Builder::new()
             .name("spawner".to_owned())
             .spawn(move || serve(queue))?;
-        Ok(Self {
-            shared: Arc::new(Shared {
-                requests,
-                home: home_hash(home),
-                registry: Registry::new(registry),
-                running: Mutex::default(),
-            }),
-        })
+        let (alive, gone) = std::sync::mpsc::channel();
+        let shared = Arc::new(Shared {
+            requests,
+            home: home_hash(home),
+            registry: Registry::new(registry),
+            _alive: alive,
+            running: Mutex::default(),
+        });
+        let of_all = Arc::downgrade(&shared);
+        thread::Builder::new()
+            .name("burial".to_owned())
+            .stack_size(BURY_STACK)
+            .spawn(move || {
+                let mut ended = HashSet::new();
+                while gone.recv_timeout(BURY_AFTER) == Err(RecvTimeoutError::Timeout) {
+                    let Some(shared) = of_all.upgrade() else { return };
+                    ended = Self { shared }.bury(&ended);
+                }
+            })?;
+        Ok(Self { shared })
+    }
+
+    /// Starts a program for the person, such as their browser: it and what it starts belong to no connector, and go on when
+    /// this program ends.
+    ///
+    /// # Errors
+    /// The system's; nothing is started then.
+    pub fn open(&self, command: &mut std::process::Command) -> io::Result<()> {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // A session of its own, by which it is known.
+        // SAFETY: `setsid` is async-signal-safe and does not allocate.
+        unsafe {
+            command.pre_exec(|| match libc::setsid() {
+                -1 => Err(io::Error::last_os_error()),
+                _ => Ok(()),
+            });
+        }
+        // Not before it is known: what it starts may be asked about at once.
+        let mut running = self.running();
+        let mut started = command.spawn()?;
+        running.opened.insert(started.id());
+        drop(running);
+        thread::Builder::new()
+            .name("opened".to_owned())
+            .stack_size(BURY_STACK)
+            .spawn(move || started.wait())?;
+        Ok(())
     }
 
     /// Runs a program. Dropping the future before it is ready leaves nothing running.

@@ -395,3 +395,61 @@ async fn what_a_child_starts_is_known_as_its_kin_and_others_are_not() {
     }
     child.stop().await;
 }
+
+/// Says the id of a process that left its session, its group, its parents and its environment.
+#[cfg(target_os = "linux")]
+const ESCAPE: &str = r#"exec python3 -c 'import os
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        os.execve("/bin/sleep", ["sleep", "60"], {})'"#;
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_left_everything_of_its_connector_is_known_as_kin_also_when_that_has_ended() {
+    let home = Home::new();
+    assert!(!home.spawner.has_family());
+    let mut child = home.spawner.spawn(shell(ESCAPE)).await.unwrap();
+    let mut io = child.take_io().unwrap();
+    let [pid] = pids(&mut io).await[..] else { panic!("one") };
+    child.stop().await;
+    until("its parents are gone", || {
+        group::table::kinship(pid).is_some_and(|kinship| kinship.parent == std::process::id())
+    })
+    .await;
+    until("nothing else of it is left", || home.spawner.running_count() == 0).await;
+    assert!(home.spawner.is_kin(pid) && home.spawner.has_family());
+    assert!(home.spawner.family().contains(&pid), "{pid}");
+    let group = group::table::kinship(pid).unwrap().group;
+    group::signal_group(group, libc::SIGKILL);
+    // It is in the process table until it is buried.
+    let ended = || home.spawner.bury(&HashSet::new());
+    until("it has ended", || ended().contains(&pid)).await;
+    home.spawner.bury(&ended());
+    assert!(group::table::process(pid).is_none());
+    assert!(!home.spawner.has_family());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_is_opened_for_the_person_is_no_kin_whatever_it_leaves_behind() {
+    let home = Home::new();
+    let told = home.folder.path().join("told");
+    let script = format!(
+        "sh -c 'sleep 60 & echo $! > {0}.new; mv {0}.new {0}' & wait",
+        told.display()
+    );
+    let mut launcher = StdCommand::new("/bin/sh");
+    home.spawner.open(launcher.args(["-c", &script])).unwrap();
+    until("it has left something behind", || told.exists()).await;
+    let pid: u32 = fs::read_to_string(&told).unwrap().trim().parse().unwrap();
+    until("its parents are gone", || {
+        group::table::kinship(pid).is_some_and(|kinship| kinship.parent == std::process::id())
+    })
+    .await;
+    assert!(!home.spawner.is_kin(pid) && !home.spawner.has_family());
+    assert!(!home.spawner.family().contains(&pid));
+    let session = group::table::kinship(pid).unwrap().session;
+    group::signal_group(session, libc::SIGKILL);
+}
