@@ -67,6 +67,12 @@ mod known {
         system::holders(socket, among)
     }
 
+    /// A process of this user, and not of those, that holds the socket; `first` are looked at first, then the latest ones.
+    /// Blocks for milliseconds.
+    pub(crate) fn holder_outside(socket: Socket, of: &[u32], first: &[u32]) -> Option<u32> {
+        system::holder_outside(socket, of, first)
+    }
+
     /// A process of each of these sockets, by the socket's id, in one pass. Blocks for milliseconds.
     pub(crate) fn processes(sockets: &[Socket]) -> HashMap<u64, u32> {
         system::processes(sockets)
@@ -90,9 +96,13 @@ mod known {
         Vec::new()
     }
 
+    pub(crate) fn holder_outside(_socket: Socket, _of: &[u32], _first: &[u32]) -> Option<u32> {
+        None
+    }
+
     pub(crate) fn processes(_sockets: &[Socket]) -> HashMap<u64, u32> {
         HashMap::new()
     }
 }
 
-pub(crate) use known::{can_tell, holders, processes, whose};
+pub(crate) use known::{can_tell, holder_outside, holders, processes, whose};

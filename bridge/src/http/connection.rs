@@ -162,6 +162,7 @@ impl Client {
     }
 
     fn is_welcome(&self, head: &Parts) -> Result<(), ApiError> {
+        let is_callback = head.method == Method::GET && head.uri.path() == gate::CALLBACK_PATH;
         match self.visit.peer {
             Peer::Owner => {}
             Peer::Unknown => match self.visit.credentials.api_mode() {
@@ -186,15 +187,22 @@ impl Client {
                     "A connector's own program may not use this API.",
                 ));
             }
+            // What comes back there has to know what only the browser was told.
+            Peer::Hidden if is_callback => {}
+            Peer::Hidden => {
+                return Err(ApiError::new(
+                    Code::PeerNotOwner,
+                    "No program is found at the other end of this connection, and while a connector runs it could be that \
+                     connector's. Connect from a program that does not hide its files.",
+                ));
+            }
         }
         match self.visit.lane {
-            Lane::CallbackOnly if head.method != Method::GET || head.uri.path() != gate::CALLBACK_PATH => {
-                Err(ApiError::new(
-                    Code::Unavailable,
-                    "Too many programs are connected to Neuron Connect at once. Try again in a moment.",
-                )
-                .with_retry_after(self.limits.header))
-            }
+            Lane::CallbackOnly if !is_callback => Err(ApiError::new(
+                Code::Unavailable,
+                "Too many programs are connected to Neuron Connect at once. Try again in a moment.",
+            )
+            .with_retry_after(self.limits.header)),
             Lane::CallbackOnly | Lane::Whole => Ok(()),
         }
     }

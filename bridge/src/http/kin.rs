@@ -1,9 +1,15 @@
 //! Keeps connectors' own programs out: whether a connection's other end is held by one of them.
 //!
-//! Only those trees' sockets are searched, once per connection and off the accepting loop. While no connector's program
-//! runs it costs nothing. Knows the trees through [`Family`] alone.
+//! Those trees' sockets are searched, once per connection and off the accepting loop, and then the others' until somebody
+//! holds the connection: a socket that nobody holds is on its way between two programs. While no connector's program runs
+//! it costs nothing. Knows the trees through [`Family`] alone.
 
-use std::{fmt, sync::Arc, time::Instant};
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, PoisonError},
+    time::Instant,
+};
 
 use tokio::sync::Mutex;
 
@@ -25,6 +31,18 @@ pub trait Family: Send + Sync {
 pub struct Kin {
     family: Arc<dyn Family>,
     latest: Arc<Mutex<Option<List>>>,
+    /// Who was found last: where one program asks often, nobody else is looked at.
+    holders: Arc<std::sync::Mutex<VecDeque<u32>>>,
+}
+
+/// Programs that are remembered.
+const MOST_HOLDERS: usize = 8;
+
+/// Who holds a connection's other end.
+enum Holder {
+    Kin,
+    Another,
+    Nobody,
 }
 
 /// All members, as they were some time after `begun`.
@@ -38,6 +56,7 @@ impl Kin {
         Self {
             family: Arc::new(family),
             latest: Arc::default(),
+            holders: Arc::default(),
         }
     }
 
@@ -57,13 +76,18 @@ impl Kin {
         let found = match socket.process() {
             Some(pid) => {
                 let family = self.family.clone();
-                tokio::task::spawn_blocking(move || family.has(pid)).await
+                tokio::task::spawn_blocking(move || match family.has(pid) {
+                    true => Holder::Kin,
+                    false => Holder::Another,
+                })
+                .await
             }
             None => self.search(socket, accepted).await,
         };
         match found {
-            Ok(true) => Peer::Connector,
-            Ok(false) => peer,
+            Ok(Holder::Kin) => Peer::Connector,
+            Ok(Holder::Another) => peer,
+            Ok(Holder::Nobody) => Peer::Hidden,
             Err(error) => {
                 tracing::error!("could not look whether a connector's program connected: {error}");
                 peer
@@ -71,9 +95,26 @@ impl Kin {
         }
     }
 
-    async fn search(&self, socket: Socket, accepted: Instant) -> Result<bool, tokio::task::JoinError> {
+    async fn search(&self, socket: Socket, accepted: Instant) -> Result<Holder, tokio::task::JoinError> {
         let members = self.members(accepted).await?;
-        tokio::task::spawn_blocking(move || !socket::holders(socket, Some(&members)).is_empty()).await
+        let holders = self.holders.clone();
+        tokio::task::spawn_blocking(move || {
+            if !socket::holders(socket, Some(&members)).is_empty() {
+                return Holder::Kin;
+            }
+            let known = holders.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            match socket::holder_outside(socket, &members, &Vec::from(known)) {
+                None => Holder::Nobody,
+                Some(pid) => {
+                    let mut holders = holders.lock().unwrap_or_else(PoisonError::into_inner);
+                    holders.retain(|known| *known != pid);
+                    holders.push_front(pid);
+                    holders.truncate(MOST_HOLDERS);
+                    Holder::Another
+                }
+            }
+        })
+        .await
     }
 
     /// A list that was begun after that moment. Connections that come in together share one.

@@ -15,6 +15,9 @@ pub(super) enum Peer {
     Stranger,
     /// A connector's program, or one that it started, of the user this bridge runs as.
     Connector,
+    /// Of the user this bridge runs as, while a connector's program runs, and no process is found that holds its end: a
+    /// connector's program can hide so.
+    Hidden,
     /// The system cannot tell.
     Unknown,
 }

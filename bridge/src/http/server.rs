@@ -322,7 +322,7 @@ impl Places {
     fn take(&self, peer: Peer) -> Option<(OwnedSemaphorePermit, Lane)> {
         match peer {
             Peer::Stranger => place(&self.strangers).map(|place| (place, Lane::Whole)),
-            Peer::Owner | Peer::Connector | Peer::Unknown => place(&self.whole)
+            Peer::Owner | Peer::Connector | Peer::Hidden | Peer::Unknown => place(&self.whole)
                 .map(|place| (place, Lane::Whole))
                 .or_else(|| self.reserved().map(|place| (place, Lane::CallbackOnly))),
         }

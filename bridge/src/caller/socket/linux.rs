@@ -56,11 +56,26 @@ pub(super) fn holders(socket: Socket, among: Option<&[u32]>) -> Vec<u32> {
     let holds = |pid: &u32| holds(Path::new(&format!("/proc/{pid}/fd")), &target);
     match among {
         Some(among) => {
-            let any_holds = |pid: &u32| holds(pid) || threads_with_files(*pid).any(|thread| holds(&thread));
+            let any_holds = |pid: &u32| holds(pid) || threads_hold(*pid, &target);
             among.iter().copied().filter(any_holds).collect()
         }
         None => our_processes().filter(holds).collect(),
     }
+}
+
+pub(super) fn holder_outside(socket: Socket, of: &[u32], first: &[u32]) -> Option<u32> {
+    let target = format!("socket:[{}]", socket.id);
+    let of: HashSet<u32> = of.iter().copied().collect();
+    let mut others: Vec<u32> = our_processes().collect();
+    // Whoever connects was often started for just that.
+    others.sort_unstable_by(|a, b| b.cmp(a));
+    let all = first
+        .iter()
+        .copied()
+        .filter(|pid| others.contains(pid))
+        .chain(others.iter().copied());
+    let mut all = all.filter(|pid| !of.contains(pid));
+    all.find(|pid| holds(Path::new(&format!("/proc/{pid}/fd")), &target))
 }
 
 /// Threads of a process that have files of their own (`CLONE_FILES` undone), which its own list does not show.
@@ -70,6 +85,10 @@ fn threads_with_files(pid: u32) -> impl Iterator<Item = u32> {
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     ids.filter(move |thread| *thread != pid && !shares_files(pid, *thread))
+}
+
+fn threads_hold(pid: u32, target: &str) -> bool {
+    threads_with_files(pid).any(|thread| holds(Path::new(&format!("/proc/{thread}/fd")), target))
 }
 
 /// `kcmp(2)`. False where the system does not tell.
@@ -120,7 +139,10 @@ fn our_processes() -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{TcpListener, TcpStream};
+    use std::{
+        net::{TcpListener, TcpStream},
+        os::fd::AsFd as _,
+    };
 
     use super::*;
 
@@ -137,6 +159,33 @@ mod tests {
         ] {
             assert_eq!(judge(nobody), None, "{nobody:?}");
         }
+    }
+
+    #[test]
+    fn whoever_else_holds_a_socket_is_found_and_nobody_where_it_is_on_its_way() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let local = listener.local_addr().unwrap();
+        let client = TcpStream::connect(local).unwrap();
+        let (_server, peer) = listener.accept().unwrap();
+        let Whose::Ours(socket) = whose(peer, local) else {
+            panic!("not ours")
+        };
+        let us = std::process::id();
+        for first in [&[][..], &[us], &[1, us]] {
+            assert_eq!(holder_outside(socket, &[1], first), Some(us));
+            assert_eq!(holder_outside(socket, &[us], first), None);
+        }
+        // A copy is put into a message that nobody reads, and closed here.
+        let (one, _other) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = rustix::net::SendAncillaryBuffer::new(&mut space);
+        let files = [client.as_fd()];
+        assert!(control.push(rustix::net::SendAncillaryMessage::ScmRights(&files)));
+        let words = [std::io::IoSlice::new(b"x")];
+        rustix::net::sendmsg(&one, &words, &mut control, rustix::net::SendFlags::empty()).unwrap();
+        drop(client);
+        assert!(matches!(whose(peer, local), Whose::Ours(_)));
+        assert_eq!(holder_outside(socket, &[1], &[us]), None);
     }
 
     #[test]

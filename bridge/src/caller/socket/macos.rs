@@ -53,6 +53,11 @@ pub(super) fn whose(peer: SocketAddr, local: SocketAddr) -> Whose {
 }
 
 /// Known from the look-up of the user.
+/// The process was named with its user.
+pub(super) fn holder_outside(socket: Socket, of: &[u32], _first: &[u32]) -> Option<u32> {
+    socket.process().filter(|pid| !of.contains(pid))
+}
+
 pub(super) fn processes(sockets: &[Socket]) -> HashMap<u64, u32> {
     sockets
         .iter()
