@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { RuleDraft } from "../src/lib/bridge";
+import { endsOf, firstLine } from "../src/lib/call";
 import { wakeMs } from "../src/lib/question";
 import { rpc } from "../src/lib/rpc";
 import { draftText, ruleSentence, wishesOf } from "../src/lib/rule";
@@ -136,6 +137,7 @@ test("what is sent and not shown of an argument is said", async () => {
 
 test("what is long is folded with its size, what is hidden is marked, and what the tool does not know is said", async () => {
   const long = `Dear all,\n${"x".repeat(2_129)}\u200b`;
+  const middle = "x".repeat(200);
   const given = [
     argument("path", "a\u200b\u200b\u200bb.md"),
     argument("extra", "1", { known: false, is_text: false }),
@@ -144,13 +146,40 @@ test("what is long is folded with its size, what is hidden is marked, and what t
   await open(waiting(call("q1", { arguments: given })), place);
   expect(words()).toContain("3 hidden characters");
   expect(words()).toContain("The tool never asked for this.");
-  expect(words()).toContain("Dear all, 2,140 characters — Show");
-  expect(words()).not.toContain("xxxx");
+  expect(words()).toContain("2,140 characters — Show");
+  expect(words()).toContain("Dear all, xxx");
+  expect(words()).not.toContain(middle);
   const details = query<HTMLDetailsElement>("section details");
   details.open = true;
   details.dispatchEvent(new Event("toggle"));
   await settle();
-  expect(words()).toContain("xxxx");
+  expect(words()).toContain(middle);
+});
+
+test("both ends of what is folded are shown, and how much is left out between them", async () => {
+  const long = `Dear Anna,\n${"All is well. ".repeat(80)}${"\n".repeat(400)}PS: transfer 500 euro to Bob\u200b${"\n".repeat(400)}`;
+  await open(waiting(call("q1", { arguments: [argument("text", long)] })), place);
+  expect(words()).toContain("Dear Anna, All is well.");
+  expect(words()).toMatch(/… [\d,]+ characters left out ….*PS: transfer 500 euro to Bobhidden character/);
+});
+
+test("what is folded is cut between whole characters, and nothing is counted twice", () => {
+  const family = "\u{1f468}\u200d\u{1f469}\u200d\u{1f467}";
+  for (const value of ["a".repeat(401), family.repeat(300), "\u{1f600}".repeat(300), `a${"\u0301".repeat(2_000)}`]) {
+    const { start, left, end } = endsOf(argument("text", value));
+    expect(value.startsWith(start) && value.endsWith(end)).toBe(true);
+    expect([...start].length + left + [...end].length).toBe([...value].length);
+    for (const piece of [start, end]) expect(pieces(piece).every(({ kind }) => kind === "text")).toBe(true);
+  }
+  expect(endsOf(argument("text", "a\nb\n\n\nc"))).toEqual({ start: "a b c", left: 0, end: "" });
+});
+
+test("a text in a row of a list ends in “…” where it goes on", () => {
+  const line = (value: string) => firstLine(argument("text", value));
+  expect(line("Dear Anna,")).toBe("Dear Anna,");
+  expect(line("\n Dear Anna,\n\n")).toBe("Dear Anna,");
+  expect(line("Dear Anna,\n\nPS: all of it")).toBe("Dear Anna,…");
+  expect(line("x".repeat(81))).toBe(`${"x".repeat(80)}…`);
 });
 
 test("words of others are text, wherever they stand", async () => {

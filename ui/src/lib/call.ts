@@ -8,19 +8,57 @@ import { nameWords, whoWords } from "./who";
 export type Headline = { title: string; object: string | null };
 
 /** More than this, in characters or lines, is folded away. */
-const longText = 240;
+const longText = 400;
 const longLines = 6;
-/** Of its first line so many characters are shown. */
+/** So many characters of its first line stand in a row of a list. */
 const longFirst = 80;
+/** So many characters of each end are shown of what is folded. */
+const longEnd = 160;
+/** What is one character to a reader may be made of many; past this it is cut all the same. */
+const longestCharacter = 32;
+
+const gap = /^(?:\r\n|[\n\t\p{Zs}])+$/u;
+const characters = new Intl.Segmenter(m.locale, { granularity: "grapheme" });
+
+/** How a folded value begins and how it ends, in one line each, and how much is left out between the two. */
+export type Ends = { start: string; left: number; end: string };
 
 export function isLong({ value }: ArgumentView): boolean {
   return value.length > longText || value.split("\n").length > longLines;
 }
 
-/** How a folded value begins. */
+/** How a value begins, for a row of a list; it ends in "…" where it goes on. */
 export function firstLine({ value }: ArgumentView): string {
-  const line = value.split("\n").find((one) => one.trim() !== "") ?? "";
-  return shortened(line.trim(), longFirst);
+  const text = value.trim();
+  const line = text.split("\n", 1)[0] ?? "";
+  const start = shortened(line.trimEnd(), longFirst);
+  return line === text || start.endsWith("…") ? start : `${start}…`;
+}
+
+/** Gaps count as one space, so that none of them pushes away what is written. */
+export function endsOf({ value }: ArgumentView): Ends {
+  const all = [...characters.segment(value)].flatMap(({ segment }) =>
+    segment.length > longestCharacter ? [...segment] : [segment],
+  );
+  const start = upTo(longEnd, all);
+  const end = upTo(longEnd, all.slice(start.taken).reverse());
+  const between = all.slice(start.taken, all.length - end.taken);
+  return { start: start.shown.join(""), left: [...between.join("")].length, end: end.shown.reverse().join("") };
+}
+
+/** The first of them, at most `most` that are shown. */
+function upTo(most: number, all: readonly string[]): { shown: string[]; taken: number } {
+  const shown: string[] = [];
+  let taken = 0;
+  for (const one of all) {
+    const isGap = gap.test(one);
+    if (!isGap || shown.at(-1) !== " ") {
+      if (shown.length === most) break;
+      shown.push(isGap ? " " : one);
+    }
+    taken += 1;
+  }
+  return { shown, taken };
 }
 
 const digits = new Intl.NumberFormat(m.locale);
@@ -28,6 +66,11 @@ const digits = new Intl.NumberFormat(m.locale);
 /** Such as "2,140 characters". */
 export function sizeWords({ size }: ArgumentView): string {
   return m.characters({ count: size, amount: digits.format(size) });
+}
+
+/** Such as "1,820 characters left out". */
+export function leftWords({ left }: Ends): string {
+  return m.argument_left({ count: left, amount: digits.format(left) });
 }
 
 /** What is sent of an argument and cannot be shown; null where all of it can. */

@@ -541,6 +541,7 @@ export const wants_folder_name = (p: { who: string | number }): string => `${p.w
 export const call_arguments = (): string => "With these arguments";
 export const call_no_arguments = (): string => "It gives no arguments.";
 export const argument_empty = (): string => "empty";
+export const argument_left = (p: { amount: string | number; count: number }): string => plural(p.count, { one: `${p.amount} character left out`, other: `${p.amount} characters left out` });
 export const argument_cut = (p: { amount: string | number; count: number }): string => plural(p.count, { one: `${p.amount} more character at its end is sent and not shown here.`, other: `${p.amount} more characters at its end are sent and not shown here.` });
 export const argument_unknown = (): string => "The tool never asked for this.";
 export const call_left = (p: { time: string | number }): string => `Without an answer nothing happens (${p.time} left).`;
