@@ -8,7 +8,7 @@ import { draftText, ruleSentence, wishesOf } from "../src/lib/rule";
 import { ruleList } from "../src/lib/rule-list.svelte";
 import { toldMs } from "../src/lib/telling.svelte";
 import { pieces } from "../src/lib/visible";
-import { calls, publish } from "./rpc-fixture";
+import { calls, publish, type World } from "./rpc-fixture";
 import { button, focused, frame, open, query, settle, text } from "./window";
 import {
   argument,
@@ -588,6 +588,80 @@ test("after a rule was made in its dialog a key pressed once more does nothing",
   button("Always allow").focus();
   focused().click();
   await settle();
+  await frame();
+  expect(focused().tagName).toBe("H2");
+});
+
+/** The ways in which a row of the page leaves its list, and what its button is called there. */
+const leaving: Record<string, { last: string; leave: (seen: World, count: number) => void }> = {
+  rules: {
+    last: "Withdraw: A rule.",
+    leave: (seen, count) => {
+      seen.rules = seen.rules.slice(0, count);
+      publish((snapshot) => ({ ...snapshot }));
+    },
+  },
+  missed: {
+    last: "Allow next time",
+    leave: (_, count) => publish((snapshot) => ({ ...snapshot, missed: snapshot.missed.slice(0, count) })),
+  },
+  muted: {
+    last: "Let it ask again: Claude Code",
+    leave: (_, count) =>
+      publish((snapshot) => ({
+        ...snapshot,
+        trust: { ...snapshot.trust, muted: snapshot.trust.muted.slice(0, count) },
+      })),
+  },
+};
+
+for (const [list, { last, leave }] of Object.entries(leaving)) {
+  test(`after a row left the ${list}, a key pressed once more answers no question`, async () => {
+    const seen = waiting(call("q1"));
+    seen.rules = ["r1", "r2"].map((id) => rule(id, {}, { sentence: "A rule." }));
+    seen.snapshot.missed = ["m1", "m2"].map((id) => call(id, {}, { state: "expired", asked_at: now - 600_000 }));
+    seen.snapshot.trust.muted = ["w1", "w2"].map((id) => ({ id, who: claude }));
+    await open(seen, place);
+    await settle(wakeMs);
+    for (const count of [1, 0]) {
+      const rows = [...document.querySelectorAll<HTMLButtonElement>("button")].filter(
+        (one) => (one.getAttribute("aria-label") ?? one.textContent?.trim()) === last,
+      );
+      rows.at(-1)?.focus();
+      leave(seen, count);
+      await settle();
+      await frame();
+      const isSameKind = list !== "missed" && focused().textContent === rows[0]?.textContent;
+      expect(/^H[12]$/.test(focused().tagName) || (count > 0 && isSameKind)).toBe(true);
+    }
+  });
+}
+
+test("withdrawing the only rule by keyboard leaves the focus on a heading", async () => {
+  const seen = waiting(call("q1"));
+  seen.rules = [rule("r1", {}, { sentence: "A rule." })];
+  await open(seen, place);
+  await settle(wakeMs);
+  button("Withdraw: A rule.").focus();
+  focused().click();
+  await settle();
+  // A closing dialog gives the focus back.
+  button("Withdraw: A rule.").focus();
+  button("Withdraw").click();
+  await frame();
+  expect(text()).toContain("There are no rules yet.");
+  expect(focused().textContent).toBe("Rules");
+  focused().click();
+  await frame();
+  expect(calls).toEqual(["withdraw_rule r1"]);
+});
+
+test("after all of one caller was denied, a key pressed once more does not deny all of another", async () => {
+  const of = (id: string, who = claude) => call(id, { who, arguments: [argument("path", id)] });
+  await open(waiting(of("q1"), of("q2"), of("q3", script), of("q4", script)), place);
+  await settle(wakeMs);
+  button("Deny all").focus();
+  publish((snapshot) => ({ ...snapshot, approvals: snapshot.approvals.slice(2) }));
   await frame();
   expect(focused().tagName).toBe("H2");
 });

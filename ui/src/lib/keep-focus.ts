@@ -1,5 +1,7 @@
 /**
- * Keeps the keyboard somewhere: when what it was on disappears or is switched off, its neighbour takes the focus.
+ * Keeps the keyboard somewhere: when what it was on disappears or is switched off, its neighbour takes the focus, or the
+ * heading of what it stood in. A key pressed once more must not do something else: a button of another kind takes the
+ * focus only within the same small group, and never when a row has left its list.
  *
  * Inside an element with `data-guided` (a question's card, a panel that leads step by step) a key pressed once more must
  * not act on what came in its place: when its `data-step` has changed, or it is gone, the focus goes to a heading.
@@ -84,16 +86,24 @@ function successorOf(lost: Spot, root: HTMLElement): HTMLElement | null {
   return next?.querySelector<HTMLElement>(':is(h2, h3)[tabindex="-1"]') ?? root.querySelector<HTMLElement>("h1");
 }
 
-/** In what is left around: the nearest of the same name (the ✕ of another item), else the control before. */
-function neighbourOf({ name, around }: Spot): HTMLElement | null {
+/**
+ * In what is left around: the nearest of the same name (the ✕ of another item), else a link before, else the heading,
+ * else the control before.
+ */
+function neighbourOf({ name, around, guide }: Spot): HTMLElement | null {
+  const leftList = around.some(({ element }) => !element.isConnected && element.matches("li, tr"));
   for (const { element, index } of around) {
-    const left = element.isConnected ? [...element.querySelectorAll<HTMLElement>(controls)] : [];
+    if (!element.isConnected) continue;
+    const left = [...element.querySelectorAll<HTMLElement>(controls)];
     const distance = (control: HTMLElement) => Math.abs(left.indexOf(control) - index);
-    const same = left.filter((control) => nameOf(control) === name);
+    const same = left.filter((control) => nameOf(control) === name && (guide || !control.closest("[data-guided]")));
     const [nearest] = same.sort((one, other) => distance(one) - distance(other));
     if (nearest) return nearest;
     const before = left[Math.min(Math.max(index - 1, 0), left.length - 1)];
-    if (before) return before;
+    if (before?.matches("a[href], summary")) return before;
+    const heading = element.querySelector<HTMLElement>(':is(h1, h2, h3)[tabindex="-1"]');
+    if (heading) return heading;
+    if (before && !leftList) return before;
   }
   return null;
 }
