@@ -125,7 +125,7 @@ test("paired assistants say what they may do and since when they were not used, 
 
 test("an assistant is told to ask itself, is changed, and is removed after a question", async () => {
   await open(trusting({}, { clients: [client("c1")] }), place);
-  button("Claude Code asks you itself").click();
+  button("Don’t ask me here about Claude Code: it asks me itself").click();
   await settle(2_000);
   button("Change…: Claude Code").click();
   await settle();
@@ -143,6 +143,30 @@ test("an assistant is told to ask itself, is changed, and is removed after a que
   await settle();
   expect(calls.at(-1)).toBe("revoke_client c1");
   expect(spoken()).toContain("No assistant is paired yet.");
+});
+
+test("whoever is not asked about here is named with the rules, and nothing else is promised there", async () => {
+  const askers = [{ path: "/usr/bin/node", script: "/opt/agent.js" }];
+  const clients = [
+    client("c1", { asks_itself: true }),
+    client("c2", { name: "Cursor" }),
+    client("c3", { name: "Old", asks_itself: true, expires_at: 1 }),
+  ];
+  await open(trusting({}, { clients, askers }), "#/approvals");
+  expect(spoken()).toContain("Claude Code is trusted to ask you itself; its calls are not asked about here.");
+  expect(spoken()).toContain("/opt/agent.js is trusted to ask you itself; its calls are not asked about here.");
+  expect(spoken()).not.toMatch(/(Cursor|Old) is trusted/);
+  expect(spoken()).not.toContain("Nothing happens before you answer.");
+  expect(query("main li a").getAttribute("href")).toBe("#/assistants");
+
+  await open(trusting({ walk_in: "allow" }), "#/approvals");
+  expect(spoken()).toContain("Programs that are not paired may use tools; their calls are not asked about here.");
+});
+
+test("where everybody is asked about, nothing happens before an answer, and that is said", async () => {
+  await open(trusting({ api_mode: "token", walk_in: "allow" }, { clients: [client("c1")] }), "#/approvals");
+  expect(spoken()).toContain("Nothing happens before you answer.");
+  expect(spoken()).not.toContain("not asked about here");
 });
 
 test("who may connect is chosen in words, and with nobody paired it is said", async () => {
