@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { RuleDraft } from "../src/lib/bridge";
-import { endsOf, firstLine } from "../src/lib/call";
+import { beginning, endsOf } from "../src/lib/call";
 import { wakeMs } from "../src/lib/question";
 import { rpc } from "../src/lib/rpc";
 import { draftText, ruleSentence, wishesOf } from "../src/lib/rule";
@@ -175,7 +175,7 @@ test("what is folded is cut between whole characters, and nothing is counted twi
 });
 
 test("a text in a row of a list ends in “…” where it goes on", () => {
-  const line = (value: string) => firstLine(argument("text", value));
+  const line = (value: string) => beginning(argument("text", value));
   expect(line("Dear Anna,")).toBe("Dear Anna,");
   expect(line("\n Dear Anna,\n\n")).toBe("Dear Anna,");
   expect(line("Dear Anna,\n\nPS: all of it")).toBe("Dear Anna,…");

@@ -202,6 +202,21 @@ test("what changed since it was approved is never approved along with what is ne
   expect(calls).toEqual(["approve_tools postgres explain@v-explain"]);
 });
 
+test("a new tool that says it may delete is ticked by hand alone, and each says what it does and claims", async () => {
+  const hints = { read_only: null, destructive: true, idempotent: null, open_world: null };
+  const description = "Delete a table.\nIt is gone then.";
+  const drop = toolReview("drop_table", { now: toolText({ description, hints }) });
+  await seen({ tools: [toolsReview("postgres", { tools: [drop, toolReview("list_views")] })] });
+  button("Approve several…").click();
+  await settle();
+  const [row] = document.querySelectorAll("dialog li");
+  expect(row?.textContent?.replace(/\s+/g, " ")).toContain("Delete a table.… says it may delete or overwrite");
+  expect(row?.querySelector("input")?.checked).toBe(false);
+  button("Approve 1").click();
+  await settle();
+  expect(calls).toEqual(["approve_tools postgres list_views@v-list_views"]);
+});
+
 test("of a tool that was approved as something else neither answer stands out", async () => {
   const [, explain, reworded, fresh] = toolsReview("x").tools;
   const standing = async (one: typeof explain) => {

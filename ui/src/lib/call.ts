@@ -1,7 +1,7 @@
 /** A call that waits for a yes, in one sentence. Pure. */
 import type { ArgumentView, CallQuestion, ConnectorView } from "./bridge";
 import * as m from "./messages";
-import { shortened } from "./plain";
+import { firstLine } from "./plain";
 import { nameWords, whoWords } from "./who";
 
 /** What the sentence cannot hold: what it is done to; null where nothing stands for it. */
@@ -27,12 +27,9 @@ export function isLong({ value }: ArgumentView): boolean {
   return value.length > longText || value.split("\n").length > longLines;
 }
 
-/** How a value begins, for a row of a list; it ends in "…" where it goes on. */
-export function firstLine({ value }: ArgumentView): string {
-  const text = value.trim();
-  const line = text.split("\n", 1)[0] ?? "";
-  const start = shortened(line.trimEnd(), longFirst);
-  return line === text || start.endsWith("…") ? start : `${start}…`;
+/** How a value begins, for a row of a list. */
+export function beginning({ value }: ArgumentView): string {
+  return firstLine(value, longFirst);
 }
 
 /** Gaps count as one space, so that none of them pushes away what is written. */

@@ -7,6 +7,14 @@ export function shortened(text: string, most: number): string {
   return characters.length > most ? `${characters.slice(0, most).join("")}…` : text;
 }
 
+/** Its first line with something on it, at most `most` characters of that; it ends in "…" where the text goes on. */
+export function firstLine(text: string, most: number): string {
+  const whole = text.trim();
+  const line = whole.split("\n", 1)[0] ?? "";
+  const start = shortened(line.trimEnd(), most);
+  return line === whole || start.endsWith("…") ? start : `${start}…`;
+}
+
 /** An upstream's text with what it hides made visible, such as `⟨U+202E⟩`. Still text: never for `{@html}`. */
 export function plain(text: string): string {
   return pieces(text)

@@ -1,6 +1,6 @@
 /** Waiting questions as a person sees them: in one sentence each, and those of one caller together. Pure. */
 import type { ApprovalView, ArgumentView, ConnectorView, WhoView } from "./bridge";
-import { firstLine, headline, isBuiltInFiles, type Headline } from "./call";
+import { beginning, headline, isBuiltInFiles, type Headline } from "./call";
 import { changeWords } from "./change";
 import * as m from "./messages";
 import { callerKey, nameWords, whoWords } from "./who";
@@ -49,7 +49,7 @@ export function rowOf(approval: ApprovalView, all: readonly ApprovalView[], conn
     siblings.some((other) => other?.given.find((one) => one.name === name)?.value !== value);
   const different = asked.given.filter(differs);
   const shown = (different.length > 0 ? different : asked.given).slice(0, mostInRow);
-  const object = shown.map((one) => `${one.name}: ${firstLine(one)}`).join(" · ");
+  const object = shown.map((one) => `${one.name}: ${beginning(one)}`).join(" · ");
   return { title: nameWords(asked.title), object: object === "" ? null : object };
 }
 
