@@ -97,7 +97,13 @@ test("the newest are shown, earlier ones on request, and what happens meanwhile 
   await settle();
   expect(query("main ul > li").textContent).toContain("Notion · Sign-in");
   expect(document.querySelectorAll("main ul > li")).toHaveLength(151);
-  expect(query("figcaption").textContent).toContain("8, of which 2 did not go well");
+  expect(query("figcaption").textContent).toContain("8, of which 2 were not allowed, were stopped or failed");
+});
+
+test("the chart calls nothing a fault that the person may have denied", async () => {
+  await open(withActivity(3), "#/activity");
+  const heads = [...document.querySelectorAll("figure thead th")].map(({ textContent }) => textContent);
+  expect(heads).toEqual(["Day", "Uses", "Not allowed, stopped or failed"]);
 });
 
 test("more than one page of news leaves no gap", async () => {
