@@ -523,6 +523,21 @@ test.each([
   expect(told()).toBe("");
 });
 
+test.each([
+  [ruleDraft.arguments, "From now on your rule allows write_file under its conditions."],
+  [{ which: "any" as const }, "From now on your rule allows write_file."],
+])("after “Always allow…” it is told whether the rule has conditions", async (given, words) => {
+  const made = waiting(call("q1"));
+  made.draft = { ...ruleDraft, arguments: given };
+  await open(made, place);
+  await settle(wakeMs);
+  button("Always allow…").click();
+  await settle();
+  button("Always allow").click();
+  await settle();
+  expect(told()).toContain(words);
+});
+
 test("the rule to take back is found also while the rules are being read", async () => {
   const made = waiting(call("q1"));
   await open(made, place);

@@ -1,7 +1,8 @@
 /** The person's answers to calls, each told with how it is taken back. */
-import type { ApprovalView, AskedSubject, CallQuestion } from "./bridge";
+import type { ApprovalView, AskedSubject, CallQuestion, RuleDraft } from "./bridge";
 import * as m from "./messages";
 import { rpc, type CallReply } from "./rpc";
+import { hasConditions } from "./rule";
 import { ruleList } from "./rule-list.svelte";
 import { store } from "./store.svelte";
 import { telling, type Said } from "./telling.svelte";
@@ -49,7 +50,8 @@ export async function answerCall(
 export async function alwaysAllow({ id, server }: ApprovalView, call: CallQuestion, rule: string): Promise<void> {
   const since = Date.now();
   await telling.answering([id], true, () => rpc.alwaysAllow(id, rule));
-  telling.say(m.said_always({ what: subjectWords(call.subject) }), await undoRule(server, "allow", since));
+  const words = hasConditions(JSON.parse(rule) as RuleDraft) ? m.said_always_if : m.said_always;
+  telling.say(words({ what: subjectWords(call.subject) }), await undoRule(server, "allow", since));
 }
 
 export async function stopAsking({ id }: ApprovalView, who: CallQuestion["who"]): Promise<void> {

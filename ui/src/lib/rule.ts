@@ -107,6 +107,11 @@ export function draftText(draft: RuleDraft, wishes: readonly ArgumentWish[] | "a
   return withMember(JSON.stringify(draft), "arguments", each);
 }
 
+/** Whether it is not for every call, whatever the arguments. */
+export function hasConditions({ arguments: given }: RuleDraft): boolean {
+  return given.which === "each" && Object.values(given.conditions).some(({ is }) => is !== "any");
+}
+
 /** Such as "Claude Code may use write_file of Files without asking, if “path” is in the folder /home/ada/notes." */
 export function ruleSentence(parts: {
   who: string;
