@@ -455,6 +455,7 @@ test("a missed question can be allowed next time, and a muted caller may be let 
   expect(text()).toContain("Not answered in time");
   button("Allow next time").click();
   await settle();
+  expect(told()).toContain("Claude Code may do this once within ten minutes without asking: write_file.");
   button("Let it ask again: Claude Code").click();
   await settle();
   expect(calls).toEqual(["allow_next_time m1", "let_ask w1"]);

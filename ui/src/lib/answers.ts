@@ -54,6 +54,12 @@ export async function alwaysAllow({ id, server }: ApprovalView, call: CallQuesti
   telling.say(words({ what: subjectWords(call.subject) }), await undoRule(server, "allow", since));
 }
 
+/** Lets what nobody answered go once when it is asked again. */
+export async function allowNextTime({ id }: ApprovalView, { subject, who }: CallQuestion): Promise<void> {
+  await rpc.allowNextTime(id);
+  telling.say(m.said_next_time({ what: subjectWords(subject), who: whoWords(who) }));
+}
+
 export async function stopAsking({ id }: ApprovalView, who: CallQuestion["who"]): Promise<void> {
   await telling.answering([id], true, () => rpc.stopAsking(id));
   telling.say(m.said_stopped({ who: whoWords(who) }), async () => {

@@ -563,6 +563,7 @@ export const said_same = (p: { count: number; what: string | number; who: string
 export const said_until_quit = (p: { what: string | number; who: string | number }): string => `Allowed until Neuron Connect quits: ${p.what} for ${p.who}.`;
 export const said_always = (p: { what: string | number }): string => `From now on your rule allows ${p.what}.`;
 export const said_always_if = (p: { what: string | number }): string => `From now on your rule allows ${p.what} under its conditions.`;
+export const said_next_time = (p: { who: string | number; what: string | number }): string => `${p.who} may do this once within ten minutes without asking: ${p.what}.`;
 export const said_denied = (p: { what: string | number; who: string | number }): string => `Denied: ${p.what} for ${p.who}.`;
 export const said_blocked = (p: { what: string | number; who: string | number }): string => `Denied, and blocked from now on: ${p.what} for ${p.who}.`;
 export const said_stopped = (p: { who: string | number }): string => `Denied. ${p.who} may not ask for an hour.`;
