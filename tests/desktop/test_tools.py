@@ -103,7 +103,7 @@ class Tools(unittest.TestCase):
         read["description"] = "Reads a note, with all of its pictures."
         self.become(read, write)
         window = self.reviewing()
-        window.sees("only its words changed")
+        window.sees("It keeps working, and assistants read the words you approved")
         self.assertIn("mcp__notes__read_note", self.desktop.offered())
         window.go_to("#/connectors/notes/tools/read_note")
         window.field("title").type("one")

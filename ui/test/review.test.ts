@@ -189,7 +189,7 @@ test("what changed since it was approved is never approved along with what is ne
   expect(groups.map((group) => [group.querySelector("legend")?.textContent, ...ticks(group)])).toEqual([
     ["New", true, true],
     ["Changed since you approved them", false],
-    ["Only described in other words", false],
+    ["Described in other words now", false],
   ]);
   expect(groups[1]?.textContent).toContain("Now also takes: analyze (yes or no)");
   for (const tick of document.querySelectorAll<HTMLInputElement>("dialog input:checked")) tick.click();
@@ -215,6 +215,14 @@ test("a new tool that says it may delete is ticked by hand alone, and each says 
   button("Approve 1").click();
   await settle();
   expect(calls).toEqual(["approve_tools postgres list_views@v-list_views"]);
+});
+
+test("a reworded tool is said to keep working with the approved words, and is not called blocked", async () => {
+  const [reworded] = toolsReview("x").tools.filter(({ state }) => state === "reworded");
+  await seen({ tools: [toolsReview("postgres", { tools: reworded ? [reworded] : [] })] });
+  expect(spoken()).toContain("assistants read the words you approved, until you approve the new ones.");
+  expect(spoken()).not.toContain("Keep blocked");
+  button("Keep the approved words");
 });
 
 test("of a tool that was approved as something else neither answer stands out", async () => {
