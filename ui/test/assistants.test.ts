@@ -169,6 +169,20 @@ test("where everybody is asked about, nothing happens before an answer, and that
   expect(spoken()).not.toContain("not asked about here");
 });
 
+test.each([
+  [{ api_mode: "open", walk_in: "ask" } as const, "can still ask to use your tools without being paired"],
+  [{ api_mode: "open", walk_in: "allow" } as const, "can still use your tools without being paired or asked about"],
+  [{ api_mode: "token", walk_in: "ask" } as const, null],
+])("whoever removes an assistant is told what its program can do then (%o)", async (over, told) => {
+  await open(trusting(over, { clients: [client("c1")] }), place);
+  button("Remove: Claude Code").click();
+  await settle();
+  const said = query("dialog").textContent ?? "";
+  expect(said).toContain("It can no longer connect as this assistant.");
+  if (told === null) expect(said).not.toContain("can still");
+  else expect(said).toContain(told);
+});
+
 test("who may connect is chosen in words, and with nobody paired it is said", async () => {
   await open(trusting({}), place);
   labelled("Only assistants that are paired").click();

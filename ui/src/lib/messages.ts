@@ -887,6 +887,8 @@ export const paired_change = (): string => "Change…";
 export const paired_remove = (): string => "Remove";
 export const paired_remove_question = (p: { name: string | number }): string => `Remove ${p.name}?`;
 export const paired_remove_explain = (): string => "It can no longer connect as this assistant. To use it again, pair it again.";
+export const paired_remove_open_ask = (): string => "Its program can still ask to use your tools without being paired, as every program that you run can, and you are asked. “Who may connect” below changes that.";
+export const paired_remove_open_allow = (): string => "Its program can still use your tools without being paired or asked about, as every program that you run can. “Who may connect” below changes that.";
 export const api_mode_title = (): string => "Who may connect";
 export const api_mode_open = (): string => "Every program that you run";
 export const api_mode_open_text = (): string => "Other people’s accounts on this computer may not, and of web pages only those that you allow below.";
