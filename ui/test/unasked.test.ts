@@ -19,7 +19,7 @@ const spoken = () => text().replace(/\s+/g, " ");
 
 async function added(over: Partial<World> = {}): Promise<void> {
   store.choosing = [];
-  await open(world([connector("a")], { tools: { a: tools }, ...over }), "#/connectors/a");
+  await open(world([connector("a", { tools: 3 })], { tools: { a: tools }, ...over }), "#/connectors/a");
   store.wantsChoice("a");
   await settle();
 }
@@ -41,6 +41,8 @@ test("adding ends with a choice, and without another one nothing is allowed", as
   await settle();
   expect(calls).toEqual(["choose a nothing"]);
   expect(spoken()).not.toContain("What may assistants do");
+  expect(spoken()).toContain("As you chose, you are asked each time before an assistant uses one of its tools.");
+  expect(spoken()).not.toContain("from now on");
 });
 
 test("looking up is offered with its tools, and chosen ones are named", async () => {
@@ -56,6 +58,7 @@ test("looking up is offered with its tools, and chosen ones are named", async ()
   button("Allow these without asking").click();
   await settle();
   expect(calls).toEqual(["choose a these write"]);
+  expect(spoken()).toContain("As you chose, assistants may use 1 of its 3 tools without asking you.");
 });
 
 test("a connector that was there before asks nothing", async () => {

@@ -160,6 +160,8 @@ export const gone_text = (p: { id: string | number }): string => `There is no co
 export const back_to_list = (): string => "Back to the list";
 export const next_step = (): string => "What to do next";
 export const ready_text = (p: { count: number }): string => plural(p.count, { one: `Ready. Assistants can use its ${p.count} tool from now on.`, other: `Ready. Assistants can use its ${p.count} tools from now on.` });
+export const ready_nothing = (): string => "Ready. As you chose, you are asked each time before an assistant uses one of its tools.";
+export const ready_these = (p: { count: number; all: string | number }): string => plural(p.count, { one: `Ready. As you chose, assistants may use ${p.count} of its ${p.all} tools without asking you.`, other: `Ready. As you chose, assistants may use ${p.count} of its ${p.all} tools without asking you.` });
 export const ready_try = (): string => "Try a tool";
 export const tools_unknown = (): string => "not known yet";
 export const what_is_wrong = (): string => "What is wrong";

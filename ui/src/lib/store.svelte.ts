@@ -30,6 +30,8 @@ class Store {
   signedIn = $state.raw<string[]>([]);
   /** Connectors that were added or allowed here, whose tools nobody has decided about yet. */
   choosing = $state.raw<string[]>([]);
+  /** Of the connectors of which that was answered since: how many tools assistants may use without asking. */
+  chosen = $state.raw<Record<string, number>>({});
   /** Questions that waited when everything was paused, until that ends. */
   #waitedAtPause = $state.raw<string[]>([]);
   /** How many of them a pause of everything has ended, unanswered. */
@@ -96,10 +98,14 @@ class Store {
 
   /** It was just allowed to work: what assistants may do with it is asked next. */
   wantsChoice(id: string): void {
+    const { [id]: _before, ...others } = this.chosen;
+    this.chosen = others;
     this.choosing = [...new Set([...this.choosing, id])];
   }
 
-  chose(id: string): void {
+  /** `unasked` is how many of its tools assistants may use without asking. */
+  chose(id: string, unasked: number): void {
+    this.chosen = { ...this.chosen, [id]: unasked };
     this.choosing = this.choosing.filter((one) => one !== id);
   }
 
