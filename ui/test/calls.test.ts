@@ -275,6 +275,14 @@ test("rows of one caller say what tells them apart, and not again who asks", asy
   expect(rows).toEqual(["▾ write_note · title: note 1", "▸ write_note · title: note 2"]);
 });
 
+test("rows about more than one connector name theirs", async () => {
+  const of = (id: string, server: string, server_name: string) =>
+    call(id, { who: script, arguments: [argument("path", id)] }, { server, server_name });
+  await open(waiting(of("q1", "work", "Work"), of("q2", "home", "Home")), place);
+  const rows = [...document.querySelectorAll(".row")].map((one) => one.textContent?.replace(/\s+/g, " ").trim());
+  expect(rows).toEqual(["▾ Write file · Work · path: q1", "▸ Write file · Home · path: q2"]);
+});
+
 test("whether a file is created or replaced is said where that is known", async () => {
   await open(
     waiting(call("q1", { writes: "replaces" }), call("q2", { who: script, writes: "creates" }), call("q3", {})),

@@ -37,8 +37,16 @@ export function titleOf(approval: ApprovalView, connector: ConnectorView | undef
   }
 }
 
+/** `connector` is its name; null where all rows are about the same one, or the title names it. */
+export type Row = Headline & { connector: string | null };
+
 /** One of several questions of the same caller: without the caller, and with what tells it from the others. */
-export function rowOf(approval: ApprovalView, all: readonly ApprovalView[], connector: ConnectorView | undefined) {
+export function rowOf(approval: ApprovalView, all: readonly ApprovalView[], connector: ConnectorView | undefined): Row {
+  const differ = approval.question.kind === "call" && all.some(({ server }) => server !== approval.server);
+  return { ...wordsOf(approval, all, connector), connector: differ ? nameWords(approval.server_name) : null };
+}
+
+function wordsOf(approval: ApprovalView, all: readonly ApprovalView[], connector: ConnectorView | undefined): Headline {
   const asked = toolCall(approval);
   if (asked === null || isBuiltInFiles(connector)) return titleOf(approval, connector);
   const siblings = all
