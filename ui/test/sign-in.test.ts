@@ -459,6 +459,12 @@ test("a key that is not kept stays in its field with the reason", async () => {
   expect(query<HTMLInputElement>("#key-0").value).toBe("token-1");
 });
 
+test("the settings promise the keychain only to keys that are entered", async () => {
+  await open(world(ordinary), "#/settings");
+  expect(text()).toContain("Keys that you enter in Neuron Connect are kept in this computer’s keychain.");
+  expect(text()).not.toContain("never in a file");
+});
+
 test("keys are replaced and removed under settings, the last after a question", async () => {
   await open(needsKey(), "#/connectors/k/settings");
   expect(() => button("Remove PATH_KEY")).toThrow();

@@ -240,6 +240,7 @@ export const key_token = (): string => "Key";
 export const key_token_hint = (): string => "also called API key or access token";
 export const key_save = (p: { count: number }): string => plural(p.count, { one: "Save key", other: "Save keys" });
 export const key_in_entry = (): string => "This connector names no key that could be set. How a key is sent stands under Settings.";
+export const keys_kept_in_keychain = (): string => "Keys that you enter in Neuron Connect are kept in this computer’s keychain. A key that is written in connectors.json itself stays there.";
 export const kept_in_keychain = (): string => "Kept in this computer’s keychain, never in a file.";
 export const kept_in_file = (): string => "Kept in Neuron Connect’s encrypted file.";
 export const kept_in_memory = (): string => "Kept in memory until you quit Neuron Connect, then forgotten.";
