@@ -51,6 +51,13 @@ test("several entries of a file are one list with one button, and what stands ou
   expect(calls).toEqual(["approve_launches launch-a launch-b"]);
 });
 
+test("a list with nothing ticked says what to do, and allows nothing", async () => {
+  await seen({ launches: [launch("a"), launch("b")] });
+  for (const name of ["a", "b"]) query<HTMLInputElement>(`[aria-label='Allow ${name}']`).click();
+  await settle();
+  expect(button("Tick what may run").disabled).toBe(true);
+});
+
 test("a tick decides, and each entry can be seen whole and kept blocked by itself", async () => {
   await seen({ launches: [launch("a"), launch("b")] });
   query<HTMLInputElement>("[aria-label='Allow a']").click();
@@ -194,7 +201,7 @@ test("what changed since it was approved is never approved along with what is ne
   expect(groups[1]?.textContent).toContain("Now also takes: analyze (yes or no)");
   for (const tick of document.querySelectorAll<HTMLInputElement>("dialog input:checked")) tick.click();
   await settle();
-  expect(button("Approve 0").disabled).toBe(true);
+  expect(button("Tick what you approve").disabled).toBe(true);
   groups[1]?.querySelector("input")?.click();
   await settle();
   button("Approve 1").click();

@@ -735,6 +735,7 @@ export const review_count = (p: { count: number }): string => plural(p.count, { 
 export const approve = (): string => "Approve";
 export const approve_version = (): string => "Approve this version";
 export const approve_several = (): string => "Approve several…";
+export const approve_none = (): string => "Tick what you approve";
 export const approve_ticked = (p: { count: number }): string => plural(p.count, { one: `Approve ${p.count}`, other: `Approve ${p.count}` });
 export const group_new = (): string => "New";
 export const group_changed = (): string => "Changed since you approved them";
@@ -750,6 +751,7 @@ export const first_start_text = (): string => "They were in connectors.json alre
 export const first_start_tick = (p: { name: string | number }): string => `Allow ${p.name}`;
 export const first_start_more = (): string => "Details";
 export const first_start_allow_all = (p: { count: number }): string => plural(p.count, { one: "Allow it", other: `Allow all ${p.count}` });
+export const first_start_none = (): string => "Tick what may run";
 export const first_start_allow = (p: { count: number }): string => plural(p.count, { one: "Allow the one that is ticked", other: `Allow the ${p.count} that are ticked` });
 export const first_start_others = (): string => "The others stay here until you decide.";
 export const version_choose = (): string => "Choose a fixed version…";
