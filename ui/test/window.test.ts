@@ -318,7 +318,11 @@ test("the first start reads the note in the folder and tells the address for ass
   await settle();
   expect(calls).toEqual(['try_tool mcp__filesystem__read_text_file {"path":"welcome.md"}']);
   expect(text()).toContain("This folder is yours.");
-  expect(text()).toContain("http://127.0.0.1:7771/mcp/tools");
+  expect(text()).toContain("No assistant is set up with a click yet.");
+  const byHand = query<HTMLDetailsElement>("section[aria-labelledby=connect-help] details");
+  expect(byHand.open).toBe(false);
+  expect(byHand.querySelector("summary")?.textContent).toBe("For those who set it up by hand");
+  expect(byHand.textContent).toContain("http://127.0.0.1:7771/mcp/tools");
   button("Hide this introduction").click();
   await settle();
   expect(text()).not.toContain("Welcome to");

@@ -848,7 +848,8 @@ export const pause_all_text = (): string => "Assistants then see no tools, and w
 export const assistants_title = (): string => "Assistants";
 export const assistants_text = (): string => "Programs that may use your connectors.";
 export const connect_help_title = (): string => "Connect an assistant";
-export const connect_help_text = (): string => "Neuron Connect does not set up any assistant by itself yet, and not every assistant can use it. Whether yours can, its own manual says.";
+export const connect_help_text = (): string => "No assistant is set up with a click yet. One that can work with Neuron Connect, and not every one can, is given an address once, in its own settings.";
+export const connect_help_by_hand = (): string => "For those who set it up by hand";
 export const connect_help_fetch = (): string => "An assistant that can fetch tools from an address needs this one:";
 export const connect_help_fetch_paired = (): string => "An assistant that can fetch tools from an address needs this one, and has to be paired first:";
 export const connect_help_pair = (): string => "An assistant that can pair with Neuron Connect asks for it at this address:";
