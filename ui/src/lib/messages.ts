@@ -769,7 +769,7 @@ export const keep_words = (): string => "Keep the approved words";
 export const count_reworded = (p: { count: number }): string => plural(p.count, { one: `${p.count} reworded`, other: `${p.count} reworded` });
 export const count_new = (p: { count: number }): string => plural(p.count, { one: `${p.count} new`, other: `${p.count} new` });
 export const tool_approved = (): string => "approved";
-export const tool_reworded = (): string => "described in other words now; it keeps working, with the words you approved";
+export const tool_reworded = (): string => "described in other words now; keeps working";
 export const tool_pending = (): string => "new, not offered yet";
 export const tool_held = (): string => "new and blocked: it looks dangerous";
 export const tool_changed = (): string => "changed and blocked";
