@@ -53,11 +53,9 @@ class Rules(unittest.TestCase):
 
     def test_no_plugin_reaches_the_system_and_no_inspector_is_shipped(self):
         plugins = re.findall(r"^tauri-plugin-([a-z-]+)", MANIFEST, re.MULTILINE)
-        self.assertEqual(plugins, ["opener", "single-instance"])
-        # Pages are opened from Rust; the opener's part for windows is never put in.
+        self.assertEqual(plugins, ["single-instance"])
         sources = "".join(path.read_text() for path in (REPOSITORY / "src-tauri/src").rglob("*.rs"))
         self.assertEqual(sources.count(".plugin("), 1)
-        self.assertNotIn("tauri_plugin_opener::init", sources)
         self.assertNotIn("devtools", MANIFEST)
         self.assertIn('tauri = { version = "=2.', MANIFEST)
 
