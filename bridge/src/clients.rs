@@ -152,13 +152,11 @@ impl Callers {
         held.askers.iter().map(|key| AskerView::from(&Asker::of(key))).collect()
     }
 
-    /// Whether the token of this pass still holds.
-    pub fn holds(&self, pass: &Pass) -> bool {
-        self.held
-            .load()
-            .clients
-            .get(&pass.id)
-            .is_some_and(|client| client.is_in_time())
+    /// What the token of this pass is good for now; `None` where it does not hold any more.
+    pub fn renewed(&self, pass: &Pass) -> Option<Arc<Pass>> {
+        let held = self.held.load();
+        let client = held.clients.get(&pass.id).filter(|client| client.is_in_time())?;
+        Some(client.known.pass.clone())
     }
 
     /// Keeps a client.

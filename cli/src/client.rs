@@ -203,6 +203,11 @@ impl Client {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Trouble::NobodyThere,
                 _ => Trouble::Io(e),
             })?;
+        // Whoever finds the folder gone can make one of its name, and would be told secrets.
+        let other = stream.peer_cred().map_err(Trouble::Io)?;
+        if other.uid() != rustix::process::geteuid().as_raw() {
+            return Err(Trouble::AnotherUser(self.running.socket.clone()));
+        }
         Ok(http1::handshake(TokioIo::new(stream)).await?)
     }
 
@@ -357,6 +362,8 @@ fn none_running(home: &Path) -> Failure {
 
 enum Trouble {
     NobodyThere,
+    /// It listens where the bridge did.
+    AnotherUser(PathBuf),
     Io(io::Error),
     Http(hyper::Error),
     Request(hyper::http::Error),
@@ -381,6 +388,12 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NobodyThere => f.write_str("nobody listens on its socket"),
+            Self::AnotherUser(socket) => write!(
+                f,
+                "another user of this computer listens at {}, and was told nothing: restart the bridge, and ask who \
+                 that is",
+                socket.display()
+            ),
             Self::Io(e) => write!(f, "{e}"),
             Self::Written(e) => write!(f, "what it sent cannot be written ({e})"),
             Self::Http(e) => write!(f, "{e}"),

@@ -247,6 +247,27 @@ pub struct Event {
 }
 
 impl Events {
+    /// Reads on until the bridge ends the stream; every event that still came.
+    ///
+    /// # Panics
+    /// When it does not end in time.
+    pub fn rest(mut self) -> Vec<Event> {
+        let body = self.answer.body_mut();
+        let rest = self.connection.runtime.block_on(async {
+            tokio::time::timeout(crate::wait::SOON, async {
+                let mut rest = String::new();
+                while let Some(Ok(frame)) = body.frame().await {
+                    let data = frame.into_data().unwrap_or_default();
+                    rest.push_str(&String::from_utf8_lossy(&data));
+                }
+                rest
+            })
+            .await
+        });
+        let text = self.seen + &rest.expect("the stream ends");
+        text.split("\n\n").filter_map(read_event).collect()
+    }
+
     /// The next event that `wanted` accepts; comments and others are passed over.
     ///
     /// # Panics

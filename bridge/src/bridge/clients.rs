@@ -180,12 +180,17 @@ impl BridgeHandle {
         Ok(())
     }
 
-    /// Whether what this caller showed still holds.
-    pub fn holds(&self, caller: &Caller) -> bool {
+    /// This caller as it would be let in now, with what its token is good for now; `None` where it does not hold any more.
+    pub fn renewed(&self, caller: &Caller) -> Option<Caller> {
         match caller {
-            Caller::Owner | Caller::WalkIn(_) => true,
-            Caller::Client { pass, .. } => self.inner.callers.holds(pass),
+            Caller::Owner | Caller::WalkIn(_) => Some(caller.clone()),
+            Caller::Client { pass, .. } => Some(caller.clone().with(self.inner.callers.renewed(pass)?)),
         }
+    }
+
+    /// Who needs a token.
+    pub fn api_mode(&self) -> ApiMode {
+        self.inner.callers.api_mode()
     }
 
     /// Whether whoever wished this may still wish it.
@@ -281,6 +286,7 @@ impl BridgeHandle {
                 "{MOST_CLIENTS} assistants are paired already; remove one first."
             )));
         }
+        let (client, token) = draw_token()?;
         let checked = self.inner.callers.pairing().check(&id, &code, Instant::now());
         let let_in = match checked {
             Ok(let_in) => let_in,
@@ -289,7 +295,6 @@ impl BridgeHandle {
                 return Err(not_that(&id, why));
             }
         };
-        let (client, token) = draw_token()?;
         let row = ClientRow {
             id: client.clone(),
             name: let_in.name,
@@ -302,7 +307,10 @@ impl BridgeHandle {
             hash: hex(TokenHash::of(token.expose_secret()).as_bytes()),
             program: let_in.program.map(Into::into),
         };
-        self.inner.callers.keep(&row).await?;
+        if let Err(fault) = self.inner.callers.keep(&row).await {
+            self.inner.callers.pairing().release(&id);
+            return Err(fault.into());
+        }
         self.inner.callers.pairing().grant(&id, token, Instant::now());
         self.decided(None, ActivityReview::Paired, Some(row.name.clone()));
         if row.asks_itself {

@@ -11,13 +11,13 @@ use super::{BridgeHandle, Caller, Inner, Published, activity::DecidedBy, decide:
 use crate::{
     approval::{Asker, Asking, Matter, Mute, NotAsked, Subject, Verdict},
     builtin,
-    caller::{Program, ProgramCell},
+    caller::{Program, ProgramCell, Scope},
     clock::unix_ms,
     config::Launch,
     connector::Door,
     error::{ApiError, Code},
     ids::{ExposedName, ToolName},
-    snapshot::{AllowedBy, FileWrite, PersonAnswer, StandingPolicy},
+    snapshot::{AllowedBy, ApiMode, FileWrite, PersonAnswer, StandingPolicy},
     tools::Unlisted,
     traffic::{Place, Source},
     trust::{
@@ -146,14 +146,24 @@ impl Permit<'_> {
         let handle = BridgeHandle {
             inner: self.inner.clone(),
         };
-        if handle.holds(self.caller) {
-            return Ok(());
+        let outcome = match handle.renewed(self.caller) {
+            None => Err(ApiError::new(
+                Code::Unauthorized,
+                "The token of this program was withdrawn meanwhile.",
+            )),
+            Some(Caller::WalkIn(_)) if handle.api_mode() == ApiMode::Token => {
+                Err(ApiError::new(Code::Unauthorized, "Programs need a token by now."))
+            }
+            Some(now) if !now.sees(self.door.shared.id.as_str()) => Err(ApiError::new(
+                Code::ScopeMissing,
+                "The token of this program is not for this connector any more.",
+            )),
+            Some(now) => now.needs(Scope::Call),
+        };
+        if outcome.is_err() {
+            self.decided.set(AllowedBy::Nobody);
         }
-        self.decided.set(AllowedBy::Nobody);
-        Err(ApiError::new(
-            Code::Unauthorized,
-            "The token of this program was withdrawn meanwhile.",
-        ))
+        outcome
     }
 
     /// What is published, once what the session lists was looked at.

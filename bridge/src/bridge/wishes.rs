@@ -278,7 +278,8 @@ impl BridgeHandle {
     fn looked_at(&self, caller: &Caller, wish: Wish) -> Result<Wish, ApiError> {
         match wish {
             Wish::Add(id, entry) => {
-                if self.view_of(&id).is_ok() {
+                // To whom it is unknown, that it is there is no business of theirs: a yes to theirs comes to nothing.
+                if caller.sees(id.as_str()) && self.view_of(&id).is_ok() {
                     return Err(ApiError::new(
                         Code::AlreadyExists,
                         format!("There is already a connector \"{id}\"; choose another id."),

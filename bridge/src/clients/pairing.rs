@@ -67,6 +67,8 @@ struct Request {
     by: Applicant,
     code: SecretString,
     wrong: u32,
+    /// The code was right, and what it was for is being written down.
+    is_taken: bool,
     ends: End,
 }
 
@@ -180,6 +182,7 @@ impl Pairing {
             by,
             code,
             wrong: 0,
+            is_taken: false,
             ends: End::after(now, unix_ms),
         });
         Ok(())
@@ -208,9 +211,10 @@ impl Pairing {
     pub fn check(&mut self, id: &str, code: &str, now: Instant) -> Result<LetIn, NotThat> {
         self.pass(now);
         let request = self.request.as_mut().filter(|request| request.id == id);
-        let request = request.ok_or(NotThat::Unknown)?;
+        let request = request.filter(|request| !request.is_taken).ok_or(NotThat::Unknown)?;
         let typed: String = code.chars().filter(|char| !char.is_whitespace()).collect();
         if bool::from(request.code.expose_secret().as_bytes().ct_eq(typed.as_bytes())) {
+            request.is_taken = true;
             return Ok(LetIn {
                 name: request.by.name.clone(),
                 program: request.by.program.clone(),
@@ -223,6 +227,13 @@ impl Pairing {
                 Err(NotThat::Last)
             }
             left => Err(NotThat::Wrong(left)),
+        }
+    }
+
+    /// Takes a right answer back: what it was for could not be written down.
+    pub fn release(&mut self, id: &str) {
+        if let Some(request) = self.request.as_mut().filter(|request| request.id == id) {
+            request.is_taken = false;
         }
     }
 

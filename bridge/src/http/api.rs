@@ -23,8 +23,8 @@ use crate::{
     oauth::{Callback, Finished},
     secrets::SecretName,
     snapshot::{
-        ActivityFilter, ActivityPage, ApprovalView, AskerView, CallAnswer, ClientView, ConnectorDetail, ConnectorView,
-        ExportFormat, KeychainView, LogPage, RuleView, Snapshot,
+        ActivityFilter, ActivityPage, ApiMode, ApprovalView, AskerView, CallAnswer, ClientView, ConnectorDetail,
+        ConnectorView, ExportFormat, KeychainView, LogPage, RuleView, Snapshot,
     },
     store::ActivityCursor,
     tools::ToolList,
@@ -68,7 +68,8 @@ pub(super) trait Api: Clone + Send + Sync + 'static {
     fn clients(&self) -> Vec<ClientView>;
     fn change_client(&self, id: String, change: ClientChange) -> impl Answer<ClientView>;
     fn revoke_client(&self, id: String) -> impl Answer<()>;
-    fn holds(&self, caller: &Caller) -> bool;
+    fn renewed(&self, caller: &Caller) -> Option<Caller>;
+    fn api_mode(&self) -> ApiMode;
     fn open_pairing(&self) -> impl Future<Output = ()> + Send;
     fn close_pairing(&self) -> impl Future<Output = ()> + Send;
     fn turn_away(&self, id: String) -> impl Answer<()>;
@@ -209,8 +210,12 @@ impl Api for BridgeHandle {
         self.revoke_client(id)
     }
 
-    fn holds(&self, caller: &Caller) -> bool {
-        self.holds(caller)
+    fn renewed(&self, caller: &Caller) -> Option<Caller> {
+        self.renewed(caller)
+    }
+
+    fn api_mode(&self) -> ApiMode {
+        self.api_mode()
     }
 
     fn open_pairing(&self) -> impl Future<Output = ()> + Send {

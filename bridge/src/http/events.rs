@@ -14,7 +14,12 @@ use super::{
     extract::{Asker, Refused},
     routes::Routes,
 };
-use crate::{caller::Caller, error::ApiError, event::Numbered};
+use crate::{
+    caller::{Caller, Scope},
+    error::ApiError,
+    event::{Event, Numbered},
+    snapshot::ApiMode,
+};
 
 /// How often a quiet stream shows that it lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -27,6 +32,7 @@ pub(super) async fn stream<A: Api>(
     let last = last_event_id(&headers)?;
     let (missed, live) = routes.api.events(last);
     let reader = Reader {
+        in_the_open: routes.api.api_mode() == ApiMode::Open,
         api: routes.api,
         caller,
         missed: missed.into(),
@@ -61,6 +67,8 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
 struct Reader<A> {
     api: A,
     caller: Caller,
+    /// It came while nobody needed a token.
+    in_the_open: bool,
     missed: VecDeque<Numbered>,
     live: broadcast::Receiver<Numbered>,
     closing: CancellationToken,
@@ -69,9 +77,24 @@ struct Reader<A> {
 impl<A: Api> Reader<A> {
     /// The next piece of the stream; `None` ends it.
     async fn next(&mut self) -> Option<Bytes> {
-        let piece = self.piece().await;
-        // A token that was revoked meanwhile tells nobody any more.
-        piece.filter(|_| self.api.holds(&self.caller))
+        let piece = self.piece().await?;
+        // It was waited for: nothing is told to whom it would not be told by now.
+        if self.is_over() {
+            return None;
+        }
+        Some(piece)
+    }
+
+    /// Takes what the caller may read now; whether that is nothing.
+    fn is_over(&mut self) -> bool {
+        match self.api.renewed(&self.caller) {
+            Some(Caller::WalkIn(_)) if self.in_the_open && self.api.api_mode() == ApiMode::Token => true,
+            Some(now) if now.needs(Scope::Read).is_ok() => {
+                self.caller = now;
+                false
+            }
+            Some(_) | None => true,
+        }
     }
 
     async fn piece(&mut self) -> Option<Bytes> {
@@ -89,6 +112,7 @@ impl<A: Api> Reader<A> {
                 event = self.live.recv() => event,
             };
             match event {
+                Ok(_) if self.is_over() => return None,
                 Ok(event) => {
                     if let Some(text) = self.text_of(&event) {
                         return Some(text);
@@ -116,11 +140,46 @@ impl<A: Api> Reader<A> {
             Caller::Owner => Cow::Borrowed(&numbered.event),
             Caller::WalkIn(_) | Caller::Client { .. } => numbered.event.for_walk_in(),
         };
+        let event = self.of_what_it_sees(event)?;
         let data = serde_json::to_string(&*event)
             .inspect_err(|error| tracing::error!("an event could not be written as JSON: {error}"))
             .ok()?;
         let id = numbered.id.map(|id| format!("id: {id}\n")).unwrap_or_default();
         let name = numbered.event.name();
         Some(format!("{id}event: {name}\ndata: {data}\n\n").into())
+    }
+
+    /// An event about several connectors, of those that the caller may know of; `None` where it is about none of them.
+    fn of_what_it_sees<'e>(&self, event: Cow<'e, Event>) -> Option<Cow<'e, Event>> {
+        let sees_all = match &self.caller {
+            Caller::Owner | Caller::WalkIn(_) => true,
+            Caller::Client { pass, .. } => pass.servers.is_none(),
+        };
+        match &*event {
+            Event::ConfigError { notices } if !sees_all => {
+                let seen = |server: &String| self.caller.sees(server);
+                let notices: Vec<_> = notices
+                    .iter()
+                    .filter(|one| one.server.as_ref().is_none_or(seen))
+                    .cloned()
+                    .collect();
+                (!notices.is_empty()).then_some(Cow::Owned(Event::ConfigError { notices }))
+            }
+            Event::ToolsChanged { .. } if !sees_all => {
+                let tools = self.api.tools();
+                let seen = tools.tools.iter().filter(|tool| self.caller.sees(tool.server.as_str()));
+                Some(Cow::Owned(Event::ToolsChanged { tools: seen.count() }))
+            }
+            Event::ConfigError { .. }
+            | Event::ToolsChanged { .. }
+            | Event::ServerStatus { .. }
+            | Event::CallStarted { .. }
+            | Event::CallProgress { .. }
+            | Event::CallFinished { .. }
+            | Event::SignInFinished { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::ApprovalResolved { .. }
+            | Event::ActivityRecorded { .. } => Some(event),
+        }
     }
 }

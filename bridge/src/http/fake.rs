@@ -42,7 +42,7 @@ use crate::{
     oauth::{Callback, Finished},
     secrets::SecretName,
     snapshot::{
-        ActivityFilter, ActivityPage, ApiView, ApprovalView, AskerView, CallAnswer, ClientView, ConfigView,
+        ActivityFilter, ActivityPage, ApiMode, ApiView, ApprovalView, AskerView, CallAnswer, ClientView, ConfigView,
         ConnectorDetail, ConnectorView, ExportFormat, KeptIn, KeychainView, LogPage, RejectedTool, Reviews, RuleView,
         SecretView, SignInOutcome, Snapshot, TrustView,
     },
@@ -295,8 +295,12 @@ impl Api for FakeApi {
         Ok(())
     }
 
-    fn holds(&self, _: &Caller) -> bool {
-        true
+    fn renewed(&self, caller: &Caller) -> Option<Caller> {
+        Some(caller.clone())
+    }
+
+    fn api_mode(&self) -> ApiMode {
+        ApiMode::Open
     }
 
     async fn open_pairing(&self) {

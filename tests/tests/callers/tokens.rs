@@ -288,3 +288,143 @@ fn many_wrong_tokens_are_put_off_and_a_right_one_passes_meanwhile() {
     bridge.get("/mcp/tools").ok();
     bridge.terminate();
 }
+
+/// Makes every connector say something to whoever may listen.
+fn stir(bridge: &Daemon) {
+    for id in ["mine", "theirs"] {
+        for enabled in [false, true] {
+            bridge
+                .owner_post("/mcp/servers/toggle", &json!({"id": id, "enabled": enabled}))
+                .ok();
+        }
+    }
+}
+
+fn with_two() -> Daemon {
+    let two = ["mine", "theirs"].map(|id| (id, Fake::new("ok").entry()));
+    let bridge = Daemon::serving(Home::new(), two);
+    bridge.wait_for_tool("mcp__mine__echo");
+    bridge.wait_for_tool("mcp__theirs__echo");
+    bridge
+}
+
+#[test]
+fn an_open_stream_tells_no_more_than_its_token_is_good_for_now() {
+    let bridge = with_two();
+    let (id, token) = pair(&bridge, &json!({"scopes": ["read"]}));
+    let header = format!("Bearer {token}");
+    let listen = || Connection::open(&bridge.tcp()).events("/mcp/events", &[("authorization", &header)]);
+    let (mut narrowed, ended) = (listen(), listen());
+    let names = bridge.tool_names();
+    let mine = names.iter().filter(|name| name.starts_with("mcp__mine__")).count();
+    stir(&bridge);
+    narrowed.next("of another connector", |event| event.data["server"] == "theirs");
+    let path = format!("/mcp/clients/{id}");
+    bridge.owner_post(&path, &json!({"servers": ["mine"]})).ok();
+    // What was told before may still be on its way.
+    bridge
+        .owner_post("/mcp/servers/toggle", &json!({"id": "mine", "enabled": false}))
+        .ok();
+    narrowed.next("of its own", |event| {
+        event.data["server"] == "mine" && event.data["status"] == "disabled"
+    });
+    stir(&bridge);
+    narrowed.next("a count of its own tools alone", |event| {
+        assert_ne!(event.data["server"], "theirs", "{event:?}");
+        event.name == "tools_changed" && event.data["tools"] == mine
+    });
+    bridge.owner_post(&path, &json!({"scopes": ["call"]})).ok();
+    stir(&bridge);
+    for stream in [narrowed, ended] {
+        let last = stream.rest();
+        assert!(last.iter().all(|event| event.data["status"] != "paused"), "{last:?}");
+    }
+    bridge.terminate();
+}
+
+#[test]
+fn a_stream_of_a_program_without_a_token_ends_once_every_program_needs_one() {
+    let bridge = with_two();
+    let stream = Connection::open(&bridge.tcp()).events("/mcp/events", &[]);
+    bridge.owner_post("/mcp/trust", &json!({"api_mode": "token"})).ok();
+    stir(&bridge);
+    assert_eq!(stream.rest(), []);
+    // The local socket keeps a walk-in's reading.
+    Connection::open(&bridge.local())
+        .send("GET", "/mcp/tools", &[], b"")
+        .ok();
+    bridge.terminate();
+}
+
+#[test]
+fn a_token_for_some_connectors_does_not_tell_which_others_there_are() {
+    let bridge = with_two();
+    let (_, token) = pair(&bridge, &json!({"scopes": ["manage"], "servers": ["mine"]}));
+    let add = |id: &str| {
+        let body = json!({"id": id, "command": "true"});
+        with_token(&bridge, &token, "POST", "/mcp/servers/add", &body)
+    };
+    add("mine").refused(409, "already_exists");
+    let hidden = waits(&add("theirs"));
+    waits(&add("free"));
+    answer(&bridge, &hidden, "approve").refused(409, "already_exists");
+    assert_eq!(bridge.server("theirs").unwrap()["transport"], "stdio");
+    bridge.terminate();
+}
+
+#[test]
+fn what_a_token_lost_while_its_connector_started_is_not_called() {
+    let bridge_home = Home::new();
+    let gate = bridge_home.record("gate");
+    let fake = Fake::new("ok").record(&bridge_home.record("fake"));
+    // Nothing is answered before somebody opens.
+    let mut entry = fake.entry();
+    let program = entry["command"].as_str().unwrap().to_owned();
+    let script = format!(
+        "while [ ! -e '{}' ]; do sleep 0.05; done; exec '{program}' \"$@\"",
+        gate.display()
+    );
+    let mut arguments = vec![json!("-c"), json!(script), json!("sh")];
+    arguments.extend(entry["args"].as_array().unwrap().clone());
+    (entry["command"], entry["args"]) = (json!("/bin/sh"), json!(arguments));
+    std::fs::write(&gate, "").unwrap();
+    let bridge = Daemon::serving(bridge_home, [("fake", entry)]);
+    bridge.wait_for_tool("mcp__fake__echo");
+    for (number, lost) in [
+        json!({"scopes": ["read"]}),
+        json!({"servers": ["other"]}),
+        json!({"api_mode": "token"}),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (id, token) = pair(&bridge, &json!({"scopes": ["read", "call"], "asks_itself": true}));
+        std::fs::remove_file(&gate).unwrap();
+        for enabled in [false, true] {
+            bridge
+                .owner_post("/mcp/servers/toggle", &json!({"id": "fake", "enabled": enabled}))
+                .ok();
+        }
+        let is_walk_in = lost.get("api_mode").is_some();
+        let refusal = std::thread::scope(|scope| {
+            let call = scope.spawn(|| {
+                let body = json!({"name": "mcp__fake__echo"});
+                match is_walk_in {
+                    true => bridge.post("/mcp/call", &body),
+                    false => with_token(&bridge, &token, "POST", "/mcp/call", &body),
+                }
+            });
+            // It slept: nobody but the call has woken it.
+            bridge.wait_for_status("fake", "connecting");
+            match is_walk_in {
+                true => bridge.owner_post("/mcp/trust", &lost).ok(),
+                false => bridge.owner_post(&format!("/mcp/clients/{id}"), &lost).ok(),
+            };
+            std::fs::write(&gate, "").unwrap();
+            call.join().unwrap()
+        });
+        assert!(matches!(refusal.status, 401 | 403), "{number}: {}", refusal.text());
+    }
+    assert_eq!(fake.seen().messages("tools/call"), [""; 0]);
+    bridge.terminate();
+}
