@@ -6,13 +6,14 @@
 use std::{
     collections::BTreeMap,
     fs,
-    os::unix::process::CommandExt as _,
+    io::Write as _,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
 };
 
 use neuron_tests::{
-    daemon::Daemon,
+    daemon::{Daemon, command_line},
     home::Home,
     http::raw,
     process::may_become_another_user,
@@ -410,6 +411,39 @@ fn what_a_connector_left_running_is_refused_after_the_connector_has_ended() {
     let let_in: Vec<_> = heard.lines().filter(|line| !line.starts_with("403 ")).collect();
     assert_eq!(let_in, [""; 0]);
     assert_eq!(State::of(&bridge), before);
+}
+
+#[test]
+fn the_command_line_tells_nothing_to_another_user_who_listens_where_the_bridge_did() {
+    if !may_become_another_user() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    // As after a restart of the computer, where a folder of the system for everybody is empty.
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let (socket, heard) = (place.path().join("bridge.sock"), place.path().join("heard"));
+    let listen = "import socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.bind(sys.argv[1])\ns.listen()\n\
+                  c, _ = s.accept()\nopen(sys.argv[2], 'wb').write(c.recv(65536))";
+    let mut impostor = Command::new("python3")
+        .args(["-c", listen])
+        .args([&socket, &heard])
+        .uid(65534)
+        .gid(65534)
+        .spawn()
+        .unwrap();
+    eventually("somebody listens", SOON, || socket.exists().then_some(()));
+    let home = Home::new();
+    fs::create_dir_all(home.neuron().join("connect")).unwrap();
+    let said = json!({"port": 1, "pid": impostor.id(), "version": "1", "socket": socket});
+    fs::write(home.neuron().join("connect/api.json"), said.to_string()).unwrap();
+    let mut set = command_line(&home, &["secret", "set", "aa"]);
+    let mut set = set.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    set.stdin.take().unwrap().write_all(b"SENTINEL").unwrap();
+    let output = set.wait_with_output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && words.contains("another user"), "{output:?}");
+    assert!(impostor.wait().unwrap().success());
+    assert_eq!(fs::read(&heard).unwrap(), b"");
 }
 
 #[test]
