@@ -1,5 +1,6 @@
-//! What happened, in the order in which it was written. Rows go from the oldest on and are never changed, so the ids that
-//! are there have no holes, and a place between two of them stays where it is while rows arrive.
+//! What happened, in the order in which it was written. Rows are never changed, and a place between two of them stays where
+//! it is while others arrive and old ones go: the oldest first, of what programs use and of what is decided each for
+//! itself, so that no program's calls take away what was decided.
 
 use rusqlite::{Connection, Row, ToSql, params, params_from_iter};
 use serde::{Serialize, de::DeserializeOwned};
@@ -40,6 +41,22 @@ pub(super) const SCHEMA: &str = "
 
 /// What a program runs, for an interpreter.
 pub(super) const SCRIPTS: &str = "ALTER TABLE activity ADD COLUMN program_script TEXT;";
+
+/// What programs cause at will.
+macro_rules! used {
+    () => {
+        "('call', 'read', 'prompt')"
+    };
+}
+
+/// Finds everything else among the calls.
+pub(super) const DECIDED: &str = concat!(
+    "CREATE INDEX activity_decided ON activity (id) WHERE kind NOT IN ",
+    used!()
+);
+
+/// Of all entries that are kept, this part may be others than uses: one of so many.
+const DECIDED_PART: u64 = 5;
 
 const COLUMNS: &str = "id, at, what, caller, client, client_name, program, program_path, program_script, pid, \
                        outcome, code, duration_ms, allowed_by, warnings";
@@ -207,10 +224,25 @@ impl Store {
     }
 }
 
-/// Only from the oldest on: an entry that is older than one before it stays as long as that one.
+/// From the oldest on: an entry that is older than one before it stays as long as that one.
 fn prune(db: &Connection, keep: ActivityBounds) -> rusqlite::Result<()> {
-    db.prepare_cached("DELETE FROM activity WHERE id <= (SELECT max(id) FROM activity) - ?1")?
-        .execute(params![keep.most])?;
+    db.prepare_cached(concat!(
+        "DELETE FROM activity WHERE kind NOT IN ",
+        used!(),
+        " AND id <= (SELECT id FROM activity WHERE kind NOT IN ",
+        used!(),
+        " ORDER BY id DESC LIMIT 1 OFFSET ?1)"
+    ))?
+    .execute(params![keep.most / DECIDED_PART])?;
+    // What is left of the room is for the rest.
+    db.prepare_cached(concat!(
+        "DELETE FROM activity WHERE kind IN ",
+        used!(),
+        " AND id <= (SELECT max(id) FROM activity) - ?1 + (SELECT count(*) FROM activity WHERE kind NOT IN ",
+        used!(),
+        ")"
+    ))?
+    .execute(params![keep.most])?;
     db.prepare_cached(
         "DELETE FROM activity WHERE id < coalesce(
              (SELECT id FROM activity WHERE at >= ?1 ORDER BY id LIMIT 1),

@@ -34,6 +34,7 @@ const STEPS: &[&str] = &[
     trust::SCHEMA,
     activity::SCHEMA,
     activity::SCRIPTS,
+    activity::DECIDED,
 ];
 /// Only our own bridge writes here; whoever holds the file longer than this is a backup or a person's tool.
 const BUSY: Duration = Duration::from_secs(2);

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     ids::{ConnectorId, ToolName},
-    snapshot::{ActivityCaller, ActivityKind, ActivityWhat, Arguments},
+    snapshot::{ActivityCaller, ActivityKind, ActivityReview, ActivityWhat, Arguments},
 };
 
 const KEEP_ALL: ActivityBounds = ActivityBounds {
@@ -198,6 +198,42 @@ fn the_oldest_entries_go_when_there_are_too_many_or_they_are_too_old() {
     // A place of before stays a place: no id is given twice.
     assert_eq!(store.append_activity(&[], keep(100, 3)).unwrap(), 0);
     assert_eq!(store.append_activity(&at(&[200]), keep(100, 3)).unwrap(), 7);
+}
+
+#[test]
+fn no_number_of_calls_takes_away_what_was_decided_and_no_number_of_decisions_the_calls() {
+    let (_folder, store) = open();
+    let keep = ActivityBounds { since: 0, most: 100 };
+    let decided = |at: u64| ActivityRecord {
+        what: ActivityWhat::Review {
+            server: None,
+            of: ActivityReview::WalkInsAsked,
+            subject: None,
+        },
+        ..call(at, "files", "read", ActivityOutcome::Ok)
+    };
+    let calls = |n: usize| vec![call(1, "files", "read", ActivityOutcome::Denied); n];
+    store.append_activity(&[decided(1), decided(2)], keep).unwrap();
+    for _ in 0..5 {
+        store.append_activity(&calls(200), keep).unwrap();
+    }
+    let of = |kind| ActivityFilter {
+        kind: Some(kind),
+        ..ActivityFilter::default()
+    };
+    let count = |kind| page(&store, &of(kind), ActivityCursor::Newest, 1000).0.len();
+    assert_eq!((count(ActivityKind::Review), count(ActivityKind::Call)), (2, 98));
+    let many: Vec<_> = (0..200).map(decided).collect();
+    store.append_activity(&many, keep).unwrap();
+    store.append_activity(&calls(10), keep).unwrap();
+    assert_eq!((count(ActivityKind::Review), count(ActivityKind::Call)), (20, 10));
+    // The log is one, in order, and its pages miss nothing.
+    let all = ActivityFilter::default();
+    let (first, next) = page(&store, &all, ActivityCursor::Newest, 15);
+    let (second, end) = page(&store, &all, ActivityCursor::Before(next.unwrap()), 15);
+    let ids: Vec<_> = first.into_iter().chain(second).collect();
+    assert_eq!((ids.len(), end), (30, None));
+    assert!(ids.is_sorted_by(|a, b| a > b));
 }
 
 #[test]
