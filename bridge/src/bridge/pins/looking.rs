@@ -84,6 +84,12 @@ impl Names {
     }
 }
 
+/// Tools of one connector that are remembered: twice what it may list.
+const MOST_PINS: usize = 10_000;
+
+/// New tools that the log names at once.
+const MOST_NAMED: usize = 20;
+
 /// One look.
 pub(super) struct Looking {
     pub id: ConnectorId,
@@ -174,15 +180,20 @@ impl Looking {
     }
 
     fn joined(&self, standings: &Standings) -> Vec<Change> {
-        for tool in standings.new_without_asking() {
-            tracing::info!(connector = %self.id, tool = %tool.name, "a new tool is offered: nothing about it stands out");
+        let new: Vec<&str> = standings.new_without_asking().map(|tool| tool.name.as_str()).collect();
+        if !new.is_empty() {
+            let named = new[..new.len().min(MOST_NAMED)].join(", ");
+            tracing::info!(connector = %self.id, count = new.len(), %named, "new tools are offered: nothing about them stands out");
         }
         let approving = Approving {
             server: &self.id,
             now: unix_ms(),
             server_name: self.server.as_deref(),
         };
-        approving.adopted(standings)
+        let mut joined = approving.adopted(standings);
+        let outgrown = approving.outgrown(standings, &self.key.pins, joined.len(), MOST_PINS);
+        joined.extend(outgrown);
+        joined
     }
 }
 

@@ -1,11 +1,11 @@
 //! The rows by which something is approved: what joined by itself, and the person's answers, each to exactly one version.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     super::rows::Change,
     Adopted, ApprovedBy, Pin, Pins, Prints, Stand, Standing, Standings, Text,
-    row::{Marker, keep, keep_text, put_marker, put_text, put_tool, unkeep, unkeep_text},
+    row::{Marker, drop_tool, keep, keep_text, put_marker, put_text, put_tool, unkeep, unkeep_text},
     version,
 };
 use crate::{
@@ -61,6 +61,27 @@ impl Approving<'_> {
             changes.push(put_text(self.server, now, self.now));
         }
         changes
+    }
+
+    /// The rows by which tools that joined by themselves and are listed no more are forgotten, the oldest first, where with
+    /// these that join now there would be more than `most`. What the person approved stays.
+    pub fn outgrown(&self, standings: &Standings, pins: &Pins, joining: usize, most: usize) -> Vec<Change> {
+        let too_many = (pins.tools.len() + joining).saturating_sub(most);
+        if too_many == 0 {
+            return Vec::new();
+        }
+        let listed: HashSet<&ToolName> = standings.tools.iter().map(|tool| &tool.now.name).collect();
+        let mut gone: Vec<_> = pins
+            .tools
+            .iter()
+            .filter(|(name, pin)| pin.by != ApprovedBy::Person && !listed.contains(name))
+            .map(|(name, pin)| (pin.approved_at, name))
+            .collect();
+        gone.sort_unstable_by(|(one, a), (other, b)| one.cmp(other).then_with(|| a.as_str().cmp(b.as_str())));
+        gone.into_iter()
+            .take(too_many)
+            .map(|(_, name)| drop_tool(self.server, name))
+            .collect()
     }
 
     /// The rows of the person's yes to exactly these versions: to all of them or to none.

@@ -210,6 +210,10 @@ pub(super) fn put_tool_with(server: &ConnectorId, name: &ToolName, pin: &Pin, fo
     ))
 }
 
+pub(super) fn drop_tool(server: &ConnectorId, name: &ToolName) -> Change {
+    remove(server, &format!("{TOOL}{name}"))
+}
+
 pub(super) fn put_marker(server: &ConnectorId, marker: Marker) -> Change {
     put(server, MARKER, format!("{{\"asks\":{}}}", marker.asks))
 }

@@ -434,6 +434,25 @@ fn one_that_is_kept_blocked_is_shown_again_only_when_it_changes_again() {
 }
 
 #[test]
+fn of_tools_that_came_and_went_by_themselves_the_oldest_are_forgotten_and_none_that_the_person_approved() {
+    let named = |name: &str| json!({"name": name, "inputSchema": {}});
+    let mut life = Life::default();
+    let now = life.lists(&[named("theirs")]);
+    approve(&mut life, &now, &["theirs"]).unwrap();
+    for name in ["a", "b", "c"] {
+        life.lists_with(Adoption::Clean, &[named(name)], None);
+    }
+    let now = life.lists_with(Adoption::Clean, &[named("d")], None);
+    let outgrown = |joining, most| approving(&server()).outgrown(&now, &life.rows.pins(), joining, most);
+    assert_eq!(outgrown(0, 5), []);
+    let left = life.rows.pins().after(&server(), &outgrown(1, 4));
+    let mut names: Vec<_> = left.tools.keys().map(ToolName::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["c", "d", "theirs"]);
+    assert_eq!(outgrown(100, 4).len(), 3, "what is listed and what was approved stay");
+}
+
+#[test]
 fn what_a_server_says_about_itself_is_withheld_until_it_is_approved() {
     let mut life = Life::default();
     let mut says = |text| life.lists_with(Adoption::FirstList, &[read_file()], text).instructions;
