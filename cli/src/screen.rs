@@ -55,7 +55,7 @@ impl Screen {
     pub(crate) fn text(self, text: &str) -> String {
         match self {
             Self::Plain => text.to_owned(),
-            Self::Terminal { .. } => text.split('\n').map(harmless).collect::<Vec<_>>().join("\n"),
+            Self::Terminal { .. } => harmless_lines(text),
         }
     }
 
@@ -154,19 +154,14 @@ pub(crate) fn print_to_reader(text: &str) -> bool {
     write!(out, "{text}{end}").and_then(|()| out.flush()).is_ok()
 }
 
-/// Says something on standard error, for a terminal without control sequences.
+/// Says something on standard error, without control sequences: whoever keeps it shows it in a terminal later.
 pub(crate) fn complain(text: &str) {
-    let mut err = std::io::stderr().lock();
-    let screen = if err.is_terminal() {
-        Screen::Terminal {
-            width: 0,
-            colour: false,
-        }
-    } else {
-        Screen::Plain
-    };
     // Where else could it be said?
-    let _ = writeln!(err, "neuron-connectd: {}", screen.text(text));
+    let _ = writeln!(std::io::stderr().lock(), "neuron-connectd: {}", harmless_lines(text));
+}
+
+fn harmless_lines(text: &str) -> String {
+    text.split('\n').map(harmless).collect::<Vec<_>>().join("\n")
 }
 
 /// Prints a JSON body for a program, which a person may well look at.

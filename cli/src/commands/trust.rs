@@ -12,7 +12,7 @@ use crate::{
     args::{ClientsArgs, PairArgs, TrustArgs},
     client::{Client, encoded},
     exit::Failure,
-    screen::harmless,
+    screen::{complain, harmless},
 };
 
 /// A program may ask for two minutes.
@@ -31,10 +31,10 @@ pub(super) async fn pair(context: &Context, args: &PairArgs) -> Result<(), Failu
         let request = tokio::time::timeout(ASKED_WITHIN, asked(&client)).await;
         let request = request.unwrap_or_else(|_| Err(Failure::failed("No assistant asked within two minutes.")))?;
         let name = harmless(request["name"].as_str().unwrap_or_default());
-        let path = request["program"]["path"]
-            .as_str()
-            .unwrap_or("a program that is not known");
-        eprintln!("\"{name}\" asks, from {}.", harmless(path));
+        let part = |name: &str| request["program"][name].as_str().map(harmless);
+        let path = part("path").unwrap_or_else(|| "a program that is not known".to_owned());
+        let script = part("script").map_or_else(String::new, |script| format!(" running {script}"));
+        eprintln!("\"{name}\" asks, from {path}{script}.");
         match typed(args, &client, &request["id"]).await? {
             Typed::Paired(paired) => {
                 context.show(&paired, || {
@@ -78,7 +78,7 @@ async fn typed(args: &PairArgs, client: &Client, id: &Value) -> Result<Typed, Fa
             Ok(paired) => return Ok(Typed::Paired(paired)),
             // Another try is left.
             Err(failure) if failure.body["code"] == "bad_request" && std::io::stdin().is_terminal() => {
-                eprintln!("{}", failure.message);
+                complain(&failure.message);
             }
             Err(failure) => return Err(failure),
         }
