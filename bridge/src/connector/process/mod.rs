@@ -243,11 +243,11 @@ impl Spawner {
     /// The child is reaped, nothing of it can be found any more.
     fn reaped(&self, marker: &str) {
         let left = family::carriers(marker);
+        self.shared.registry.forget(marker);
+        // Last: where nothing runs, nothing is recorded.
         let mut running = self.running();
         running.left.extend(left);
         running.children.remove(marker);
-        drop(running);
-        self.shared.registry.forget(marker);
     }
 }
 
